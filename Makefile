@@ -13,9 +13,9 @@ RUST    := Cargo.toml Cargo.lock $(shell find $(CRATES) -name '*.rs' -o -name Ca
 PACK    := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/build_backend.py
 PYTEST  := $(BIN)/python -m pytest -o cache_dir="$(abspath $(VENV))/.pytest"
 # Processes for tests that run side by side; most of them wait.
-JOBS    ?= $(shell echo $$((2 * $$(nproc))))
-# Tests of one module that share a laboratory stay in one process.
-BESIDE  := -n $(JOBS) --dist loadgroup
+JOBS    ?= $(shell echo $$((3 * $$(nproc))))
+# Tests of one module that share a laboratory stay in one process; tests/conftest.py says what starts first.
+BESIDE   = -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
@@ -85,8 +85,12 @@ $(VENV)/.grid: grid.lock $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r grid.lock
 	@touch $@
 
-# Playwright drives Debian's Chromium in tests of the grid manager's page.
-$(VENV)/.browser: $(VENV)/.grid
+$(VENV)/.web: web.lock $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r web.lock
+	@touch $@
+
+# Playwright drives Debian's Chromium in tests of the web pages.
+$(VENV)/.browser: $(VENV)/.grid $(VENV)/.web
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2
 	@touch $@
 
@@ -102,14 +106,16 @@ test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on
 	folder="$$(tools/mininet-tests)"; \
 	  AIRLOOM_TEST_MININET="$$folder" $(PYTEST) tests/world/test_mininet_suite.py
 
-test-quick: setup $(VENV)/.grid ## Run the quick tests, and one of each kind of world: at most a minute
+# Each process imports all tests, which takes a tenth of the processor time of the quick ones.
+test-quick: JOBS := $(shell echo $$((1 + $$(nproc))))
+test-quick: setup $(VENV)/.grid $(VENV)/.web ## Run the quick tests, and one of each kind of world: at most a minute
 	$(PYTEST) -q $(BESIDE) -m "quick and not measures"
 
 bench: setup ## Run the benchmarks (BENCH=name for one) and print their ratios
 	@tools/packages bench
 	$(BIN)/airloom bench $(BENCH)
 
-lint: setup $(VENV)/.grid ## Check format, lints and types of all languages
+lint: setup $(VENV)/.grid $(VENV)/.web ## Check format, lints and types of all languages
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .

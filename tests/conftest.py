@@ -8,6 +8,7 @@ import pytest
 from _pytest.nodeid import coerce_node_id
 from hypothesis import settings
 
+from helpers.order import LIMIT, expected, ordered
 from helpers.tries import Summary, tries
 
 __all__ = ["tries"]
@@ -35,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Marks as quick what needs no world, unless it is slow; tests of a world are marked one by one."""
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    folder = folder_of(item)
     if folder == "world" and os.geteuid() != 0:
         item.add_marker(pytest.mark.skip(reason=ROOT_ALONE))
     if folder in BESIDE_EACH_OTHER and item.get_closest_marker("slow") is None:
@@ -44,7 +45,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps tests that share a fixture in one process, so that it is made once.
+    """Keeps tests that share a fixture in one process, so that it is made once, and starts long ones first.
 
     With `--dist loadgroup`, pytest-xdist finds a test's group behind `@` in its ID. Its own way to write
     it there, which the mark `xdist_group` asks for, has no effect in pytest 9.2.
@@ -55,6 +56,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if (shared := shared_by(item)) is not None:
             item._id = coerce_node_id(f"{item.nodeid}@{shared}")  # type: ignore[attr-defined]
             assert item.nodeid.endswith(f"@{shared}"), "tests that share a fixture would each make it"
+    items[:] = ordered(items, group=group_of, waits=waits, seconds=seconds)
+
+
+def group_of(item: pytest.Item) -> str:
+    """Returns the name of the tests that run in one process: the end of an ID, as pytest-xdist reads it."""
+    at = item.nodeid.rfind("@")
+    return item.nodeid[at + 1 :] if at > item.nodeid.rfind("]") else item.nodeid
+
+
+def waits(item: pytest.Item) -> bool:
+    """Returns whether a test mostly waits: for nodes or for processes that it starts."""
+    return folder_of(item) not in BESIDE_EACH_OTHER
+
+
+def seconds(item: pytest.Item) -> float:
+    """Returns the seconds that a test is expected to take."""
+    limit = item.get_closest_marker("timeout")
+    slow = item.get_closest_marker("slow") is not None
+    return expected(limit.args[0] if limit is not None else LIMIT, waits(item), slow)
+
+
+def folder_of(item: pytest.Item) -> str:
+    """Returns the folder of tests that a test is in."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def shared_by(item: pytest.Item) -> str | None:

@@ -2,14 +2,13 @@
 
 It implements route discovery with expanding ring search, replies by destinations and by
 intermediate nodes, hello messages, route errors, and lifetimes that follow the traffic. Packets
-without a route go to a TUN interface, wait there for the discovery, and are sent again when a route
-is found.
+without a route wait for the discovery, and are sent when a route is found.
 
 It does not implement local repair, gratuitous replies, unidirectional-link blacklists, several
 interfaces, IPv6, multicast.
 
-Like AODV-UU, which published experiments used, it inspects every IP packet of its interface (here
-through a packet socket), so its cost includes a crossing to user space for each packet and hop.
+Data packets are forwarded by the daemon itself, as by AODV-UU, which published experiments used, or by
+the kernel (``--forward``): see ``forwarding.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ import time
 from collections.abc import Callable
 from ipaddress import IPv4Address
 
-from kernel import CatchAll, Routes
+from forwarding import WAYS, Way
+from kernel import HEADER
 from messages import NONE, PORT, RouteError, RouteReply, RouteRequest, newer, parse
 from routes import Table
 
@@ -47,7 +47,8 @@ ALLOWED_HELLO_LOSS = 2
 WAITING_PACKETS = 64
 BROADCAST = IPv4Address("255.255.255.255")
 IP_RECVTTL = 12
-ETH_P_IP = 0x0800
+BATCH = 256
+"""Packets that are read at once, so that messages and timers get their turn."""
 
 
 def ring_wait(ttl: int) -> float:
@@ -72,7 +73,9 @@ class Search:
 class Daemon:
     """One router; times are in seconds of the monotonic clock."""
 
-    def __init__(self, interface: str, hello: float, ttl_start: int, say: Callable[[str], None]):
+    def __init__(
+        self, interface: str, hello: float, ttl_start: int, forward: Way, say: Callable[[str], None]
+    ):
         self._hello = hello
         self._ttl_start = ttl_start
         self._say = say
@@ -84,14 +87,8 @@ class Daemon:
         self._socket.bind(("", PORT))
         self._socket.setblocking(False)
         self._me = own_address(self._socket, interface)
-        self._passing = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
-        self._passing.bind((interface, ETH_P_IP))
-        self._passing.setblocking(False)
-        kernel = Routes(interface)
-        self._catch_all = CatchAll("aodv0")
-        kernel.up("aodv0")
-        kernel.catch_all("aodv0")
-        self._table = Table(kernel.set, kernel.remove)
+        self._forwarding = WAYS[forward](interface, self._me)
+        self._table = Table(self._forwarding.install, self._forwarding.remove)
         self._sequence = 1
         self._identifier = 0
         self._seen: dict[tuple[IPv4Address, int], float] = {}
@@ -103,8 +100,8 @@ class Daemon:
         """Routes until the process is terminated."""
         selector = selectors.DefaultSelector()
         selector.register(self._socket, selectors.EVENT_READ, self._read_messages)
-        selector.register(self._catch_all, selectors.EVENT_READ, self._read_unrouted)
-        selector.register(self._passing, selectors.EVENT_READ, self._read_passing)
+        selector.register(self._forwarding.packets, selectors.EVENT_READ, self._read_packets)
+        selector.register(self._forwarding.copies, selectors.EVENT_READ, self._read_copies)
         self._after(0, self._say_hello)
         self._after(0.1, self._expire)
         self._say(f"routing for {self._me}")
@@ -114,38 +111,50 @@ class Daemon:
             while self._timers and self._timers[0][0] <= time.monotonic():
                 heapq.heappop(self._timers)[2]()
 
+    def close(self) -> None:
+        """Removes the routes from the kernel, which would go on to forward by them."""
+        self._table.clear()
+
     # Packets
 
-    def _read_unrouted(self) -> None:
-        while packet := self._catch_all.read():
+    def _read_packets(self) -> None:
+        """Sends the packets that the kernel routed to the daemon, or searches a route for them."""
+        now = time.monotonic()
+        for _ in range(BATCH):
+            packet = self._forwarding.packets.read()
+            if packet is None:
+                return
             destination = IPv4Address(packet[16:20])
             if destination.is_multicast or destination == BROADCAST:
                 continue
             if self._table.active(destination):
-                self._catch_all.send(packet)
+                self._refresh(packet, now)
+                self._forwarding.send(packet)
             elif IPv4Address(packet[12:16]) == self._me:
                 self._search(destination).packets.append(packet)
             else:
                 known = self._table.get(destination)
                 self._send(RouteError({destination: known.sequence if known else 0}).pack(), BROADCAST, 1)
 
-    def _read_passing(self) -> None:
+    def _read_copies(self) -> None:
         now = time.monotonic()
-        for _ in range(256):
-            try:
-                packet, _ = self._passing.recvfrom(64)
-            except BlockingIOError:
+        for _ in range(BATCH):
+            header = self._forwarding.copies.read()
+            if header is None:
                 return
-            if len(packet) < 20 or packet[16:20] == b"\xff\xff\xff\xff":
-                continue
-            for address in (IPv4Address(packet[12:16]), IPv4Address(packet[16:20])):
-                if address != self._me:
-                    self._table.refresh(address, now + ACTIVE_ROUTE)
+            if len(header) >= HEADER and header[16:20] != BROADCAST.packed:
+                self._refresh(header, now)
+
+    def _refresh(self, packet: bytes, now: float) -> None:
+        """Extends the routes to source and destination, and to their next hops (section 6.2)."""
+        for address in (IPv4Address(packet[12:16]), IPv4Address(packet[16:20])):
+            if address != self._me:
+                self._table.refresh(address, now + ACTIVE_ROUTE)
 
     # Messages
 
     def _read_messages(self) -> None:
-        for _ in range(256):
+        for _ in range(BATCH):
             try:
                 octets, extra, _, (sender, _) = self._socket.recvmsg(4096, 64)
             except BlockingIOError:
@@ -286,7 +295,7 @@ class Daemon:
             route = self._table.active(destination)
             self._say(f"found {destination}, {route.hops if route else '?'} hops")
             for packet in search.packets:
-                self._catch_all.send(packet)
+                self._forwarding.send(packet)
 
     # Timers
 
@@ -349,6 +358,10 @@ def main() -> None:
     parser.add_argument(
         "--ttl-start", type=int, default=1, help="first ring of a search: 1 in the RFC, 2 in AODV-UU 0.8"
     )
+    parser.add_argument(
+        "--forward", choices=list(WAYS), default="user",
+        help="who forwards data packets: user, as in AODV-UU, or kernel (user)",
+    )  # fmt: skip
     options = parser.parse_args()
     start = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -356,10 +369,13 @@ def main() -> None:
     def say(text: str) -> None:
         print(f"{time.monotonic() - start:9.3f} {text}", flush=True)
 
+    daemon = Daemon(options.interface, options.hello, options.ttl_start, options.forward, say)
     try:
-        Daemon(options.interface, options.hello, options.ttl_start, say).serve()
+        daemon.serve()
     except KeyboardInterrupt:
         sys.exit(0)
+    finally:
+        daemon.close()
 
 
 if __name__ == "__main__":

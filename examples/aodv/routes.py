@@ -89,6 +89,13 @@ class Table:
         route.expires = keep_until
         self._removed(route.destination)
 
+    def clear(self) -> None:
+        """Forgets all routes."""
+        for route in self._routes.values():
+            if route.valid:
+                self._removed(route.destination)
+        self._routes.clear()
+
     def through(self, neighbour: IPv4Address) -> list[Route]:
         """Returns the valid routes with next hop ``neighbour``."""
         return [route for route in self._routes.values() if route.valid and route.next_hop == neighbour]

@@ -12,7 +12,7 @@ from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import each
 from airloom.experiments.net_chain import kinds as chains
-from airloom.experiments.net_chain import wired
+from airloom.experiments.net_chain import stepped, wired
 from airloom.experiments.net_chain.kinds import BACKWARD, FORWARD, SLOWER, TOLERANCE, Series, line
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
@@ -76,6 +76,12 @@ def _claims(campaign: Campaign, series: Series, limited: str) -> None:
 def _figures(series: Series, native: Series) -> list[Figure]:
     n = series.lengths
     x = tuple(float(nodes) for nodes in n)
+    plain = {nodes: stepped.links(wired.case(nodes, "netns", 1).scenario) for nodes in n}
+    delayed = [stepped.rtt(stepped.links(wired.delayed(nodes, "netns").scenario)) for nodes in n]
+
+    def measured(values: list[float], scale: float) -> Line:
+        """The ideal measured on the engine in memory, which is no figure of this machine."""
+        return Line(label="engine in memory", role="ideal", x=x, y=tuple(v / scale for v in values))
 
     def ideal(values: list[float], scale: float) -> Line:
         return Line(label="ideal", role="ideal", x=x, y=tuple(value / scale for value in values))
@@ -89,6 +95,7 @@ def _figures(series: Series, native: Series) -> list[Figure]:
             unit="ms",
             lines=(
                 ideal([wired.ideal_rtt(nodes, 0) for nodes in n], 1e6),
+                measured([stepped.rtt(plain[nodes]) for nodes in n], 1e6),
                 line("Airloom", series, wired.LARGEST, 1e6),
                 line("veth and HTB", native, wired.LARGEST, 1e6, reference=True),
             ),
@@ -102,6 +109,7 @@ def _figures(series: Series, native: Series) -> list[Figure]:
             unit="ms",
             lines=(
                 ideal([wired.ideal_rtt(nodes, wired.DELAY) for nodes in n], 1e6),
+                measured([float(rtt) for rtt in delayed], 1e6),
                 line("Airloom", series, wired.DELAYED, 1e6),
             ),
             tolerance=TOLERANCE,
@@ -114,6 +122,7 @@ def _figures(series: Series, native: Series) -> list[Figure]:
             unit="Mbit/s",
             lines=(
                 ideal([wired.IDEAL_THROUGHPUT for _ in n], 1e6),
+                measured([stepped.throughput(plain[nodes]) for nodes in n], 1e6),
                 line("Airloom, flow 1", series, FORWARD, 1e6),
                 line("Airloom, flow 2", series, BACKWARD, 1e6),
                 line("veth and HTB, flow 1", native, FORWARD, 1e6, reference=True),

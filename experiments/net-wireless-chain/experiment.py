@@ -15,10 +15,11 @@ from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Figures, Found, each
-from airloom.experiments.net_chain import ideal
+from airloom.experiments.net_chain import ideal, stepped
 from airloom.experiments.net_chain import kinds as chains
 from airloom.experiments.net_chain.kinds import BACKWARD, FORWARD, SLOWER, TOLERANCE, Series, line
 from airloom.experiments.net_chain.wireless import Chain
+from airloom.planning.plan import LinkPlan
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
 from airloom.scenario.model import Measurement as Wanted
@@ -32,6 +33,12 @@ AIR, QUICK_AIR, SMOKE_AIR = (2, 3, 4, 5, 7, 10), (2, 4), (2,)
 """Chains that share one channel."""
 FIRST, AFTER, SHARE = "rtt.rtt_max", "after.rtt_max", "shared.share"
 """Figures: RTT of the first echo; the largest of later ones; flow 1 as a share of the channel's bound."""
+HOP, SPENT = "after.rtt_per_hop", "between.cpu"
+"""Mean RTT of the later echoes by hop; the mean share of a processor that a node between used."""
+MEMORY = "engine in memory"
+"""Label of the ideal that was measured by :mod:`airloom.experiments.net_chain.stepped`."""
+ROUTING = {"aodv": "AODV", "aodv-kernel": "AODV, kernel forwards", "babel": "Babel"}
+"""Names of the ways of routing in figures."""
 STEP = "search.above"
 """How far the first RTT to a node is above the ideal."""
 
@@ -52,7 +59,7 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
         def chain(radio: Any, routing: Any, nodes: int) -> Case:
             return _case(Chain(radio, routing, nodes), seconds)
 
-        routed = [("ideal", "aodv"), *([("ideal", "babel")] if babeld else [])]
+        routed = [("ideal", "aodv"), ("ideal", "aodv-kernel"), *([("ideal", "babel")] if babeld else [])]
         whole = [chain(*how, nodes) for how in routed for nodes in ladder]
         whole += [chain("802.11b", "aodv", nodes) for nodes in air]
         campaign.announce([stairs, *whole], rule, search=True)
@@ -62,12 +69,12 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
             ladder, ideal.THROUGHPUT, flows=(SLOWER,), halve=extent is Extent.FULL,
         )  # fmt: skip
         campaign.repeat([chain("802.11b", "aodv", nodes) for nodes in air], _read, rough, optional=True)
+        reached = tuple(nodes for nodes in LADDER if nodes <= max(aodv.tried))
+        lengths = list(extent.choose(full=reached, quick=QUICK_LADDER[1:], smoke=SMOKE_LADDER))
         found = [aodv, Series(_labels("802.11b", "aodv"), ideal.THROUGHPUT, campaign.found, list(air))]
-        if babeld:
-            reached = tuple(nodes for nodes in LADDER if nodes <= max(aodv.tried))
-            lengths = extent.choose(full=reached, quick=QUICK_LADDER[1:], smoke=SMOKE_LADDER)
-            campaign.repeat([chain("ideal", "babel", nodes) for nodes in lengths], _read, rule, optional=True)
-            found.append(Series(_labels("ideal", "babel"), ideal.THROUGHPUT, campaign.found, list(lengths)))
+        for _, routing in routed[1:]:
+            campaign.repeat([chain("ideal", routing, nodes) for nodes in lengths], _read, rule, optional=True)
+            found.append(Series(_labels("ideal", routing), ideal.THROUGHPUT, campaign.found, lengths))
         hops = range(1, stairs.labels["nodes"])
         limit = None if extent is Extent.FULL else ladder[-1]
         _claims(campaign, hops, found, limit)
@@ -122,27 +129,44 @@ def _case(one: Chain, seconds: int) -> Case:
 
 def _read(of: Case, reader: RunReader) -> Figures:
     flows = chains.tcp_figures(reader)
+    hops = of.labels["nodes"] - 1
     found = {
+        HOP: (capacity_search.value(reader, "after", "rtt_mean") / hops, "ns"),
         FIRST: (capacity_search.value(reader, "rtt", "rtt_max"), "ns"),
         AFTER: (capacity_search.value(reader, "after", "rtt_max"), "ns"),
         **flows,
     }
+    spent = reader.samples("node", "cpu")
+    between = spent[~spent.node.isin(("n1", f"n{of.labels['nodes']}"))]
+    if len(between):
+        found[SPENT] = (float(between.value.mean()), "1")
     if of.labels["radio"] == "802.11b":
-        found[SHARE] = (flows[FORWARD][0] / ideal.shared_limit(of.labels["nodes"] - 1), "1")
+        found[SHARE] = (flows[FORWARD][0] / ideal.shared_limit(hops), "1")
     return found
 
 
+def _links(nodes: int) -> list[LinkPlan]:
+    """Returns the links of the ideal radio's chain."""
+    return stepped.links(Chain("ideal", "aodv", nodes).scenario([]))
+
+
 def _drawn(found: Found, hops: Sequence[int], series: Sequence[Series]) -> list[Figure]:
-    """The staircase and the throughput; the first of ``series`` is AODV's, the second the shared channel."""
+    """The echoes by hop, the staircase and the throughput.
+
+    The first of ``series`` is AODV's, the second the shared channel, the third AODV's with the kernel.
+    """
     nodes = hops[-1] + 1
     steps = [found.mean(f"search.h{far}", nodes=nodes) for far in hops]
     searched = [
         capacity_search.line("ideal", "ideal", hops, [ideal.first_rtt(far) for far in hops], 1e6),
+        capacity_search.line(
+            MEMORY, "ideal", hops, [stepped.first_rtt(_links(far + 1)) for far in hops], 1e6
+        ),
         capacity_search.line("Airloom, one chain", "measured", hops, steps, 1e6),
     ]
     carried = []
     for one in series:
-        routing = "AODV" if one.labels["routing"] == "aodv" else "Babel"
+        routing = ROUTING[one.labels["routing"]]
         label = f"{one.labels['radio']}, {routing}"
         if one.labels["radio"] == "ideal":
             first = line(f"Airloom, {routing}, a chain each", one, FIRST, 1e6)
@@ -151,13 +175,31 @@ def _drawn(found: Found, hops: Sequence[int], series: Sequence[Series]) -> list[
     carried.insert(1, line("ideal, AODV, flow 2", series[0], BACKWARD, 1e6))
     lengths = sorted({nodes for one in series for nodes in one.lengths})
     flat = [ideal.THROUGHPUT for _ in lengths]
+    stepwise = [stepped.throughput(_links(nodes)) for nodes in lengths]
+    carried.insert(0, capacity_search.line(MEMORY, "ideal", lengths, stepwise, 1e6))
     carried.insert(0, capacity_search.line("ideal radio's limit", "ideal", lengths, flat, 1e6))
     shared = series[1].lengths
     bound = [ideal.shared_limit(nodes - 1) for nodes in shared]
     carried.append(
         capacity_search.line("802.11b, bound of the shared channel", "reference", shared, bound, 1e6)
     )
+    ideal_radio = [one for one in series if one.labels["radio"] == "ideal"]
+    hopwise = [line(ROUTING[one.labels["routing"]], one, HOP, 1e6) for one in ideal_radio]
+    there = sorted({nodes for one in ideal_radio for nodes in one.lengths})
+    both = [2 * ideal.ECHO * 8e9 / ideal.RATE for _ in there]
+    alone = [stepped.rtt(_links(nodes), ideal.ECHO) / (nodes - 1) for nodes in there]
+    hopwise.insert(0, capacity_search.line(MEMORY, "ideal", there, alone, 1e6))
+    hopwise.insert(0, capacity_search.line("ideal", "ideal", there, both, 1e6))
     return [
+        Figure(
+            name="net-hop",
+            title="Round-trip time by hop, once the route is known",
+            x_label="nodes in the chain",
+            y_label="round-trip time by hop",
+            unit="ms",
+            lines=tuple(hopwise),
+            caption="Ideal radio. The difference of AODV's two lines is a crossing to user space and back.",
+        ),
         Figure(
             name="net-search",
             title="Largest ICMP round-trip time: the ring search",
@@ -209,7 +251,18 @@ def _claims(campaign: Campaign, hops: Sequence[int], series: Sequence[Series], l
         "real-chain", "Hops that hear each other share the channel.",
         each(shares, "<= 1.01"), says="air", **shares,
     )  # fmt: skip
-    for babel in series[2:]:
+    by_kernel = series[2]
+    far = max((nodes for nodes in by_kernel.lengths if nodes > 2), default=None)
+    for name, statement, figure in (
+        ("crossing", "A daemon that forwards each packet delays it on each hop.", HOP),
+        ("daemons", "... and takes processor time of each node between, while TCP flows.", SPENT),
+    ):
+        if far:  # Over a single hop nothing is forwarded.
+            campaign.claim(
+                name, statement, "user > kernel", says="queue",
+                user=aodv.sample(figure, far), kernel=by_kernel.sample(figure, far),
+            )  # fmt: skip
+    for babel in series[3:]:
         firsts = babel.by_length(FIRST) or {"n2": None}
         campaign.claim(
             "babel", "A protocol that keeps routes to all has no search.",

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from airloom.cli import app
 from helpers import REPOSITORY
 
 FOLDER = REPOSITORY / "examples" / "cookbook"
@@ -27,14 +29,15 @@ def test_the_page_names_every_file_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
-def test_a_scenario_passes_the_check(shell, path: Path) -> None:
+def test_a_scenario_passes_the_check(tmp_path: Path, path: Path) -> None:
+    command = CliRunner()
     words: list[str] = []
     if path.stem == "containers":
-        image = shell.folder / "own.oci"
-        assert shell.run("image", "make", str(image), "sh", "python3").returncode == 0
+        image = tmp_path / "own.oci"
+        assert command.invoke(app, ["image", "make", str(image), "sh", "python3"]).exit_code == 0
         words = ["--set", f"image={image}"]
-    done = shell.run("check", str(path), *words)
-    assert done.returncode == 0, done.stderr
+    done = command.invoke(app, ["check", str(path), *words])
+    assert done.exit_code == 0, done.output
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,7 @@ def test_the_interfaces_of_a_link_lose_their_carrier_with_it(nodes):
     eventually(lambda: [running(one) for one in nodes] == [False, False], "not running")
 
 
+@pytest.mark.slow
 def test_the_ledger_and_the_lateness_of_a_run_agree(nodes):
     engine = join(nodes)
     engine.start()
@@ -140,6 +141,7 @@ def test_the_ledger_and_the_lateness_of_a_run_agree(nodes):
     assert second["busy"] <= second["end"] - second["start"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 def test_super_frames_are_captured_as_the_frames_they_stand_for(nodes, tmp_path):
     engine = join(nodes)

@@ -235,7 +235,9 @@ def wireless_chain(of: Mapping[str, Any], number: int) -> Any:
         full = pair if of["nodes"] == 2 else (0.5, 0.5, 2.0)[number] * ideal.shared_limit(of["nodes"] - 1)
         limit, first = 100, 10 * MS
     share = {"shared.share": (full / ideal.shared_limit(of["nodes"] - 1), "1")}
+    crossing = (1.5, 1.0, 0.5)[number] if of["routing"] == "aodv" else 1.0
     times = {"rtt.rtt_max": (first, "ns"), "after.rtt_max": (1 * MS, "ns")}
+    times |= {"after.rtt_per_hop": (crossing * MS, "ns"), "between.cpu": (0.1 * crossing, "1")}
     return times | share | _flows((limit, limit), of["nodes"], full, 0.5)
 
 

@@ -11,7 +11,12 @@ from airloom.planning import cpus
 from airloom.planning.gate import check
 
 FOLDER = Path(__file__).parent
-FILES = sorted(FOLDER.glob("*.yaml"))
+LARGE = {"measurement-too-far", "routes-size", "yaml-bomb"}
+"""Scenarios of so many nodes or values that to refuse them takes seconds."""
+FILES = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LARGE else [])
+    for path in sorted(FOLDER.glob("*.yaml"))
+]
 
 
 def header(path: Path, word: str) -> list[str]:
@@ -19,7 +24,7 @@ def header(path: Path, word: str) -> list[str]:
     return [line.removeprefix(f"# {word}: ") for line in lines if line.startswith(f"# {word}: ")]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES)
 def test_a_bad_scenario_is_refused_with_place_and_cure(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)
     # Every machine has two processors here, and nobody may raise priorities.

@@ -3,7 +3,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import airloom
+
+pytestmark = pytest.mark.slow
 
 HEAVY = ("pandas", "matplotlib", "scipy", "pyarrow", "numpy")
 

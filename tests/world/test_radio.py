@@ -307,7 +307,13 @@ def test_hidden_senders_lose_where_a_request_to_send_helps(tmp_path: Path) -> No
     assert announced > 1.3 * hidden
 
 
-def test_a_chain_finds_its_routes_on_demand(tmp_path: Path) -> None:
+def _sent(node: Any, interface: str) -> int:
+    """Returns how many packets the node's kernel gave to an interface."""
+    return int(node.run(f"cat /sys/class/net/{interface}/statistics/tx_packets", check=True).stdout)
+
+
+@pytest.mark.parametrize("forward", ["user", "kernel"])
+def test_a_chain_finds_its_routes_on_demand(tmp_path: Path, forward: str) -> None:
     example = Path(airloom.__file__).parents[2] / "examples" / "aodv"
     topology = {
         "generator": "chain",
@@ -321,12 +327,25 @@ def test_a_chain_finds_its_routes_on_demand(tmp_path: Path) -> None:
         assert up["n1"].run("ip route").stdout == ""
         # Nodes see the folder of results wherever it is, the source tree only if it is not below /tmp.
         daemon = shutil.copytree(example, up.folder / "aodv")
-        for name in up.nodes:
-            up[name].start([PYTHON, str(daemon), "--interface", "wlan0"])
+        run = [PYTHON, str(daemon), "--interface", "wlan0", "--forward", forward]
+        daemons = {name: up[name].start(run) for name in up.nodes}
         reach = "for i in $(seq 20); do ping -c 1 -W 1 n4 >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1"
         assert up["n1"].run(reach).ok
         hops = up["n1"].run("ping -c 1 -W 2 n4", check=True).stdout
         assert "ttl=62" in hops  # two routers between
+        before = _sent(up["n2"], "aodv0")
+        up["n1"].run("ping -c 20 -i 0.02 n4", check=True)
+        # Requests and replies pass the daemon of the node between, or its kernel alone, which
+        # sends no more than solicitations of IPv6 routers to the daemon.
+        through = _sent(up["n2"], "aodv0") - before
+        assert through >= 40 if forward == "user" else through < 5
+        # A router that has lost its table answers data by a route error, and a new search follows.
+        assert "lost 10.0.0.4" not in daemons["n1"].output
+        daemons["n2"].stop()
+        assert up["n2"].run("ip route").stdout == ""
+        up["n2"].start(run)
+        assert up["n1"].run(reach).ok
+        assert "lost 10.0.0.4" in daemons["n1"].output
         up["n3"].move("100 m", "500 m")
         assert up.positions()["n3"] == (100.0, 500.0, 0.0)
         assert not up["n1"].run("ping -c 1 -W 1 n4").ok

@@ -50,7 +50,8 @@ sleep 2  # a ping that starts at a clock of zero takes it for a clock that is no
 echo READY
 until ping -q -c 1 -W 1 10.1.0.1; do sleep 0.2; done
 ping -n -q -c 5 -i 0.1 -M do -s $(({mtu} - 28)) 10.1.0.1 && echo PINGED
-echo SUM $(sha256sum < /dev/tcp/10.1.0.1/8000)
+until sum=$(sha256sum < /dev/tcp/10.1.0.1/8000); do sleep 0.2; done  # until the server listens
+echo SUM $sum
 ip -s link show far
 sleep 60
 """

@@ -4,9 +4,13 @@
 //! have no branches, so that the compiler processes several members with one instruction. They
 //! follow the steps of [`super::hearing`] in the same order and with the same sums: which preamble
 //! is followed, whether the frame is lost, how the airtime is counted. Values of members that are
-//! awake are computed too, and have no meaning.
+//! awake are computed too, and have no meaning. Each loop is compiled twice, for any processor and
+//! with AVX2, which is chosen at run time: both use the same operations on single values, so their
+//! results are equal.
 //!
 //! Instants are nanoseconds since the start of the first frame of the collision.
+
+use multiversion::multiversion;
 
 use super::reach::Heard;
 use crate::time::Span;
@@ -176,26 +180,12 @@ impl Listeners {
     pub(super) fn sum_up(&mut self, first: usize, last: usize, end: i32) {
         let count = self.noise.len();
         let Self { delays, latest, broken, receiving, collided, ahead, .. } = self;
-        let last = &delays[last * count..][..count];
-        for ((ahead, latest), delay) in ahead.iter_mut().zip(&*latest).zip(last) {
-            *ahead = latest - (end + delay);
-        }
-        let first = &delays[first * count..][..count];
-        let parts = receiving.iter().zip(&*collided);
-        for (((sum, latest), arrived), (receiving, collided)) in
-            self.all_busy.iter_mut().zip(&*latest).zip(first).zip(parts)
-        {
-            *sum += i64::from(latest - arrived - receiving - collided);
-        }
-        for (sums, parts) in [
-            (&mut self.all_broken, broken),
-            (&mut self.all_receiving, receiving),
-            (&mut self.all_collided, collided),
-        ] {
-            for (sum, part) in sums.iter_mut().zip(&*parts) {
-                *sum += i64::from(*part);
-            }
-        }
+        lead(end, latest, &delays[last * count..], ahead);
+        let busy = &mut self.all_busy;
+        add_busy(&delays[first * count..], latest, receiving, collided, busy);
+        add(broken, &mut self.all_broken);
+        add(receiving, &mut self.all_receiving);
+        add(collided, &mut self.all_collided);
     }
 
     /// Forgets the airtime ahead: a busy time without a collision ends.
@@ -232,6 +222,7 @@ fn number(index: usize) -> i32 {
 }
 
 /// Another frame begins: which frame each listener follows.
+#[multiversion(targets("x86_64+avx2"))]
 #[allow(clippy::too_many_arguments)] // separate arrays that cannot overlap, for vector instructions
 fn follow(
     index: i32,
@@ -265,6 +256,7 @@ fn follow(
 }
 
 /// The frame begins at `start`: the airtime before its arrival.
+#[multiversion(targets("x86_64+avx2"))]
 #[allow(clippy::too_many_arguments)] // as above
 fn book_start(
     start: i32,
@@ -294,6 +286,7 @@ fn book_start(
 }
 
 /// A frame ends at `end`: the airtime of those that follow it, as if they lost it.
+#[multiversion(targets("x86_64+avx2"))]
 #[allow(clippy::too_many_arguments)] // as above
 fn book_end(
     index: i32,
@@ -320,5 +313,31 @@ fn book_end(
         receiving[rank] += (before - began[rank]) & ends;
         collided[rank] += (now - before) & ends;
         last[rank] = select(ends, now - before, last[rank]);
+    }
+}
+
+/// How far the latest arrival at each listener is after that of the frame that ends at `end`.
+#[multiversion(targets("x86_64+avx2"))]
+fn lead(end: i32, latest: &[i32], delays: &[i32], ahead: &mut [i32]) {
+    for ((ahead, latest), delay) in ahead.iter_mut().zip(latest).zip(delays) {
+        *ahead = latest - (end + delay);
+    }
+}
+
+/// Adds the airtime since the first arrival that was spent otherwise than with a frame.
+#[multiversion(targets("x86_64+avx2"))]
+fn add_busy(arrived: &[i32], latest: &[i32], receiving: &[i32], collided: &[i32], sums: &mut [i64]) {
+    let parts = receiving.iter().zip(collided);
+    for (((sum, latest), arrived), (receiving, collided)) in
+        sums.iter_mut().zip(latest).zip(arrived).zip(parts)
+    {
+        *sum += i64::from(latest - arrived - receiving - collided);
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn add(parts: &[i32], sums: &mut [i64]) {
+    for (sum, part) in sums.iter_mut().zip(parts) {
+        *sum += i64::from(*part);
     }
 }

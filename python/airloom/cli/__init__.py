@@ -27,6 +27,7 @@ from airloom.cli import (
     image,
     mn,
     oml,
+    packs,
     radio,
     report,
     run,
@@ -86,6 +87,9 @@ app.command("compare")(compare.command)
 app.command("calibrate")(calibrate.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)
+experiment.app.command("pack")(packs.pack_command)
+experiment.app.command("unpack")(packs.unpack_command)
+experiment.app.command("rerun")(packs.rerun_command)
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(image.app, name="image")
 app.add_typer(grid.app, name="grid")

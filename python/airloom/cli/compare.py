@@ -14,6 +14,7 @@ from airloom.errors import ScenarioError
 
 if TYPE_CHECKING:
     from airloom.compare.runs import Comparison
+    from airloom.compare.trends import Trends
 
 
 def command(
@@ -51,6 +52,13 @@ def command(
     every: Annotated[
         bool, typer.Option("--all", help="Show every figure, not only the most important ones.")
     ] = False,
+    trends: Annotated[
+        bool,
+        typer.Option(
+            "--trends",
+            help="Of two results from different machines: directions and ratios over the swept values.",
+        ),
+    ] = False,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Also write it as JSON; `-` prints only that."),
@@ -60,13 +68,16 @@ def command(
 
     The others are compared with the first. Runs may differ in anything: seed, node kind, a
     setting. Examples: airloom compare out/a out/b; airloom compare out/sweep --by queue;
-    airloom compare lab.yaml --kinds netns,uml
+    airloom compare lab.yaml --kinds netns,uml; airloom compare there here --trends
     """
     from airloom.cli.console import Console
     from airloom.compare.render import render
     from airloom.compare.runs import compare, compare_values
 
     must_take_json(json_file)
+    if trends:
+        _trends(what, kinds, json_file, every)
+        return
     if kinds is not None:
         folders = _run(what, kinds, repetitions, out, profile)
     else:
@@ -86,6 +97,33 @@ def command(
         typer.echo(_json(found), nl=False)
     elif json_file is not None:
         write_json(json_file, _json(found))
+
+
+def _trends(what: list[Path], kinds: str | None, json_file: Path | None, every: bool) -> None:
+    if len(what) != 2 or kinds is not None:
+        raise ScenarioError(
+            "compare.trends",
+            "--trends compares two folders of results",
+            where="--trends",
+            cure="name two folders, without --kinds",
+        )
+    _only_folders(what)
+    from airloom.compare.trends import trends
+
+    show_trends(trends(*what, every=every), json_file, every)
+
+
+def show_trends(found: Trends, json_file: Path | None, every: bool) -> None:
+    """Prints the trends of two results, or writes them as JSON."""
+    from airloom.cli.console import Console
+    from airloom.compare.render_trends import render
+
+    if json_file != Path("-"):
+        Console().print(render(found, every=every))
+    if json_file == Path("-"):
+        typer.echo(found.to_json(), nl=False)
+    elif json_file is not None:
+        write_json(json_file, found.to_json())
 
 
 def _show_profiles(folders: list[Path]) -> None:

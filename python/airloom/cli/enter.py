@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Literal
 
 import typer
@@ -63,14 +62,13 @@ def node_command(
 def shell_command(node: Node, lab: LabName = None) -> None:
     """Open a shell in a node of a laboratory that is up; `exit` ends it."""
     from airloom.lab.client import Client, find
-    from airloom.lab.tty import attach
+    from airloom.lab.tty import attach, shells
 
-    for shell in dict.fromkeys((os.environ.get("SHELL", "/bin/sh"), "/bin/sh")):
+    for shell in shells():
         try:
             with Client(find(lab)) as client:
                 code = attach(client, node, [shell], terminal=True)
         except RunError as error:
-            # A container may lack the user's own shell.
             if error.code != "program.start" or shell == "/bin/sh":
                 raise
         else:

@@ -10,7 +10,8 @@ import typer
 from airloom.cli import completing
 
 app = typer.Typer(
-    help="Reproduce a published result: list the experiments, run one, or publish its results.",
+    help="Reproduce a published result: list the experiments, run one, publish its results, or pack "
+    "results for another machine that repeats them.",
     no_args_is_help=True,
 )
 

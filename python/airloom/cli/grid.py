@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airloom.cli import grid_accounts
+from airloom.cli import grid_accounts, grid_rspec
 from airloom.cli.options import Out, Overrides, ScenarioFile, Seed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airloom.grid.client import Client
 
 app = typer.Typer(
@@ -70,6 +72,47 @@ def serve_command(
         service, host, port, lambda url: say(f"grid manager of {testbed.inventory.name}: {url}"),
         certificate=certificate, key=key,
     )  # fmt: skip
+
+
+@app.command("lab")
+def lab_command(
+    inventory: Annotated[Path, typer.Argument(metavar="INVENTORY", help="The testbed, a YAML file.")],
+    manager: Annotated[
+        str, typer.Option("--manager", metavar="URL", help="The grid manager that lends it.")
+    ] = "http://127.0.0.1:8400",
+    path: Annotated[
+        Path | None, typer.Option("--socket", metavar="PATH", help="Where runs join; a Unix socket.")
+    ] = None,
+) -> None:
+    """Serve a testbed's radio nodes as one shared laboratory, which runs of several slices join.
+
+    Runs join by `airloom grid run --lab SOCKET`, each with its reservation, and go on at the same time.
+
+    Example: airloom grid lab examples/grid/small.yaml --socket /run/airloom-grid/laboratory.sock
+    """
+    import signal
+
+    from airloom.cli.console import say
+    from airloom.grid import require
+
+    require()
+    from airloom.grid.client import Client, Login, checked_url
+    from airloom.grid.inventory import load
+    from airloom.grid.laboratory.joining import default_path
+    from airloom.grid.laboratory.server import Laboratory
+
+    testbed, url = load(inventory), checked_url(manager)
+
+    def grant_of(token: str, identity: str) -> dict[str, Any]:
+        with Client(Login(url, token)) as client:
+            found: dict[str, Any] = client.get(f"/reservations/{identity}/grant")
+        return found
+
+    with Laboratory(testbed, path or default_path(), grant_of) as laboratory:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: laboratory.close())
+        say(f"laboratory of {testbed.inventory.name}: {path or default_path()}")
+        laboratory.serve()
 
 
 @app.command("login")
@@ -235,6 +278,10 @@ def calendar_command(
 def run_command(
     file: ScenarioFile,
     identity: Annotated[str, typer.Option("--reservation", metavar="ID", help="The reservation to run in.")],
+    laboratory: Annotated[
+        Path | None,
+        typer.Option("--lab", metavar="SOCKET", help="Join the shared laboratory that listens there."),
+    ] = None,
     overrides: Overrides = None,
     seed: Seed = None,
     out: Out = None,
@@ -242,22 +289,29 @@ def run_command(
     """Run a scenario within a reservation: its radios must fit the grant, and it ends with the window.
 
     Nodes with radios have the names and places of the testbed's. During the run, `airloom radio` is
-    held to the grant too.
+    held to the grant too. With --lab it uses the radio nodes of a shared laboratory, in which runs of
+    other slices go on at the same time; without, it has a laboratory of its own.
     """
-    from airloom.cli.console import Console
+    import contextlib
+
+    from airloom import _engine
+    from airloom.cli.console import Console, say
     from airloom.cli.display import Display
     from airloom.cli.show import show_result
     from airloom.errors import HostError, LabError
     from airloom.grid import holding
+    from airloom.grid.laboratory import joining
     from airloom.nodes import doctor
     from airloom.runs.batch import default_folder, execute, prepare
 
     experiment = prepare(file, overrides=overrides or (), seed=seed)
     with _client() as client:
-        path = f"/reservations/{_full(client, identity)}/grant"
+        full = _full(client, identity)
+        path = f"/reservations/{full}/grant"
         lent = client.get(path)
-        holding.must_have_whole_frame(lent, client.get("/inventory")["slots"]["frame"])
-        experiment = holding.held(experiment, lent)
+        experiment = holding.held(experiment, lent, client.get("/inventory")["slots"])
+        if laboratory is not None:
+            joining.check_owner(laboratory)
         doctor.require_basics(restart=True, taps=experiment.has_taps, shares=experiment.shares)
         folder = out or default_folder(experiment.scenario.name)
         console = Console()
@@ -273,8 +327,16 @@ def run_command(
 
         failure: LabError | None = None
         try:
-            with holding.within_window(lent["remaining_s"], stands), Display(console, quiet=False) as display:
-                execute(experiment, folder, capture=False, resume=False, watcher=display)
+            with contextlib.ExitStack() as stack:
+                engine: Callable[[int], _engine.Engine] = _engine.Engine
+                if laboratory is not None:
+                    seat = stack.enter_context(joining.join(laboratory, client.login.token, full))
+                    experiment, engine = seat.fitted(experiment), seat.engine
+                    if not seat.held_apart:
+                        say("note: no control group holds the runs' processor time apart here", error=True)
+                stack.enter_context(holding.within_window(lent["remaining_s"], stands))
+                display = stack.enter_context(Display(console, quiet=False))
+                execute(experiment, folder, capture=False, resume=False, watcher=display, engine=engine)
         except LabError as error:
             if error.exit_code in (2, 3):
                 raise
@@ -285,6 +347,7 @@ def run_command(
 
 
 grid_accounts.add_to(app)
+app.add_typer(grid_rspec.app, name="rspec")
 
 
 def _client() -> Client:

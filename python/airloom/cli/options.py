@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +13,9 @@ from airloom.cli import completing
 from airloom.errors import writing
 
 if TYPE_CHECKING:
+    from airloom.live.page import Page
     from airloom.planning.capture import Capture
+    from airloom.runs.progress import Watcher
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a YAML file.")]
 
@@ -69,6 +73,40 @@ def capture_of(pcap: bool, ports: list[str] | None, snap: int | None, merged: bo
     if not (pcap or ports or snap is not None or merged):
         return None
     return Capture(tuple(ports or ()), snap, merged)
+
+
+Web = Annotated[
+    bool,
+    typer.Option("--web", help="Show it live in a browser; prints the URL (needs the extra `web`)."),
+]
+
+WebAt = Annotated[
+    str | None,
+    typer.Option(
+        "--web-at",
+        metavar="ADDRESS:PORT",
+        help="Where to serve the live page, 127.0.0.1 on a free port by default; implies --web.",
+    ),
+]
+
+
+@contextmanager
+def live_page(web: bool, at: str | None, then: Watcher | None = None) -> Iterator[Page | None]:
+    """Serves the live page during the block, and prints its URLs; None if it is not wanted."""
+    if not web and at is None:
+        yield None
+        return
+    from airloom.cli.console import say
+    from airloom.live.page import Page
+    from airloom.live.server import DEFAULT, serving
+
+    page = Page(then)
+    with serving(page, at or DEFAULT) as served:
+        say(f"live page: {served.operator}", error=True)
+        say(f"read only: {served.viewer}", error=True)
+        if not served.local:
+            say("It is not encrypted: whoever can read your network's traffic can use it.", error=True)
+        yield page
 
 
 LabName = Annotated[

@@ -15,7 +15,10 @@ from airloom.cli.options import (
     PcapSnap,
     ScenarioFile,
     Seed,
+    Web,
+    WebAt,
     capture_of,
+    live_page,
 )
 
 
@@ -45,6 +48,8 @@ def command(
             "--resume", help="Go on with a sweep in --out that was cut short; finished runs are kept."
         ),
     ] = False,
+    web: Web = False,
+    web_at: WebAt = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the tables at the end only.")] = False,
 ) -> None:
     """Run a scenario: bring up its nodes, run programs, events and measurements, and judge the run.
@@ -69,15 +74,22 @@ def command(
     if capture is not None:
         tell_capture(console, capture, experiment.plans, folder, quiet=quiet)
     failure: LabError | None = None
-    with Display(console, quiet=quiet) as display:
+    with Display(console, quiet=quiet) as display, live_page(web, web_at, display) as page:
         try:
             execute(
-                experiment, folder, capture=capture or False, profile=profile, resume=resume, watcher=display
+                experiment,
+                folder,
+                capture=capture or False,
+                profile=profile,
+                resume=resume,
+                watcher=page or display,
             )
         except LabError as error:
             if error.exit_code in (2, 3) or error.code == "results.unwritable":
                 raise  # the folder's content is from another run
             failure = error
+            if page is not None:
+                page.end(str(error))
     result = show_result(console, folder)
     if failure is not None:
         raise failure

@@ -13,7 +13,10 @@ from airloom.cli.options import (
     PcapSnap,
     ScenarioFile,
     Seed,
+    Web,
+    WebAt,
     capture_of,
+    live_page,
 )
 
 
@@ -26,6 +29,8 @@ def command(
     pcap_ports: PcapPorts = None,
     pcap_snap: PcapSnap = None,
     pcap_merged: PcapMerged = False,
+    web: Web = False,
+    web_at: WebAt = None,
 ) -> None:
     """Bring up a laboratory and start a prompt like Mininet's.
 
@@ -44,11 +49,14 @@ def command(
     lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture or False)
     doctor.require_basics(restart=True, taps=lab.plan.has_taps, shares=lab.plan.shares)
     code = 0
-    with lab:
-        try:
-            code = 0 if converse(lab, sys.stdin) else 1
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
+    with live_page(web, web_at) as page:
+        if page is not None:
+            lab.watch(page)
+        with lab:
+            try:
+                code = 0 if converse(lab, sys.stdin) else 1
+            except SystemExit as stopped:
+                code = int(stopped.code or 0)
     verdict = lab.result.verdict
     say(f"verdict: {verdict.status}; results in {lab.folder}")
     for reason in verdict.reasons:

@@ -12,14 +12,14 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from airloom.compare.machines import Facts, origin
 from airloom.errors import RunError, ScenarioError
-from airloom.experiments import capacity_search, record
+from airloom.experiments import record
 from airloom.experiments.record import Record
 from airloom.experiments.registry import Experiment
 from airloom.report import figures
 from airloom.results import Claim, Result, RunReader
 from airloom.results.folder import disk
-from airloom.units.figures import readable
 from airloom.units.text import seconds as in_words
 
 PAGE, VALUES = "README.md", "measurements.csv"
@@ -126,15 +126,7 @@ def _page(
 
 
 def _conditions(result: Result, reader: RunReader) -> str:
-    points = [one.details for one in capacity_search.readers(reader.folder)]
-    versions: dict[str, set[str]] = {}
-    machine: dict[str, set[str]] = {}
-    for details in points:
-        for name, version in details.versions.items():
-            versions.setdefault(name, set()).add(version)
-        for name, value in details.machine.items():
-            machine.setdefault(name, set()).add(_machine(name, value))
-    machine.pop("name", None)
+    machine, versions = origin(reader)
     runs = [one.n for one in result.repeated if one.n]
     often = f"{min(runs)} to {max(runs)}" if runs and min(runs) < max(runs) else f"{max(runs, default=0)}"
     repeated = f"{len(result.repeated)} points, runs of each: {often}"
@@ -149,14 +141,8 @@ def _conditions(result: Result, reader: RunReader) -> str:
     return _table(("", ""), rows)
 
 
-def _machine(name: str, value: str | float) -> str:
-    return readable(float(value), "B") if name == "memory_octets" else str(value)
-
-
-def _listed(found: dict[str, set[str]]) -> str:
-    return ", ".join(
-        f"{name.removesuffix('_octets')} {' / '.join(sorted(one))}" for name, one in found.items()
-    )
+def _listed(found: Facts) -> str:
+    return ", ".join(f"{name.removesuffix('_octets')} {' / '.join(one)}" for name, one in found.items())
 
 
 def _verdict(result: Result) -> list[str]:

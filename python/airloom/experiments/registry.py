@@ -44,7 +44,12 @@ class Experiment:
 
     name: str
     path: Path
-    summary: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of its documentation, read from the file."""
+        text = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
+        return text.partition("\n")[0]
 
     def load(self) -> Run:
         """Returns its function ``run``."""
@@ -100,7 +105,7 @@ def discover() -> dict[str, Experiment]:
     for folder in folders():
         for path in sorted(folder.glob("*/experiment.py")):
             name = path.parent.name
-            found.setdefault(name, Experiment(name, path, _summary(path)))
+            found.setdefault(name, Experiment(name, path))
     return dict(sorted(found.items()))
 
 
@@ -114,8 +119,3 @@ def find(name: str) -> Experiment:
             cure=f"there are: {', '.join(known) or 'none'}",
         )
     return known[name]
-
-
-def _summary(path: Path) -> str:
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]

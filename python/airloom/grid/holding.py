@@ -1,5 +1,8 @@
 """Holds a run to a reservation: its radios must fit the grant, and it ends when the window ends.
 
+A reservation of some slots of the testbed's frame gives each radio these slots: it starts exchanges
+only in them (``engine/src/medium/slots.rs``). A slice of the scenario may divide them further.
+
 The isolation was computed from the inventory's positions, so a node with a radio stands where the
 inventory has it and does not move.
 """
@@ -22,19 +25,21 @@ from airloom.planning.media import DEFAULT_POWER
 from airloom.planning.network import expand
 from airloom.planning.plan import GrantPlan, Plan, RadioPlan
 from airloom.scenario.suggest import listing
+from airloom.units.quantities import Duration
 
 ASK_S = 5.0
 """How often the manager is asked whether the reservation still stands."""
 _SAME_PLACE_M = 0.001
 
 
-def held(experiment: Experiment, reservation: dict[str, Any]) -> Experiment:
+def held(experiment: Experiment, reservation: dict[str, Any], frame: dict[str, int]) -> Experiment:
     """Returns an experiment whose radios can leave the grant neither now nor later.
 
+    ``frame``: the testbed's time division (``frame``, ``length_ns``, ``guard_ns``).
     Raises :class:`ScenarioError` with every radio that does not fit.
     """
     problems: list[ScenarioError] = []
-    plans = tuple(_held(plan, reservation, problems) for plan in experiment.plans)
+    plans = tuple(_held(plan, reservation, frame, problems) for plan in experiment.plans)
     if problems:
         first, *rest = problems
         first.further = tuple(rest)
@@ -42,7 +47,11 @@ def held(experiment: Experiment, reservation: dict[str, Any]) -> Experiment:
     return dataclasses.replace(experiment, plans=plans)
 
 
-def _held(plan: Plan, reservation: dict[str, Any], problems: list[ScenarioError]) -> Plan:
+def _held(
+    plan: Plan, reservation: dict[str, Any], frame: dict[str, int], problems: list[ScenarioError]
+) -> Plan:
+    granted = reservation["grant"]["slots"]
+    part = {**frame, "own": granted} if len(granted) < frame["frame"] else None
     slivers = expand(plan.scenario).slivers if plan.scenario.slices else {}
     media = {}
     for name, medium in plan.media.items():
@@ -52,7 +61,11 @@ def _held(plan: Plan, reservation: dict[str, Any], problems: list[ScenarioError]
             own = (radio.node, radio.port.partition(":")[2])
             node, interface = (sliver.node, sliver.radio) if sliver is not None else own
             problems += (_told(radio.port, *each) for each in _outside(radio, node, interface, reservation))
-            radios.append(dataclasses.replace(radio, grant=_narrowed(radio, reservation)))
+            settings = radio.settings
+            if part is not None:
+                problems += (_told(radio.port, *each) for each in _outside_slots(settings, part))
+                settings = {"slots": part, **settings}
+            radios.append(dataclasses.replace(radio, settings=settings, grant=_narrowed(radio, reservation)))
         media[name] = dataclasses.replace(medium, radios=tuple(radios))
     problems += (_told(f"events[{number}]", *each) for number, each in _events(plan, reservation))
     return dataclasses.replace(plan, media=media)
@@ -99,6 +112,20 @@ def _outside(
         yield f"{node!r} is not where the testbed has it", cure
 
 
+def _outside_slots(settings: dict[str, Any], part: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields what of a radio's slots is outside of a grant of some slots, with the cure."""
+    slots = settings.get("slots")
+    if slots is None:
+        return
+    if any(slots[key] != part[key] for key in ("frame", "length_ns", "guard_ns")):
+        length, guard = Duration(part["length_ns"]), Duration(part["guard_ns"])
+        cure = f"slots: {{frame: {part['frame']}, length: {length.text}, guard: {guard.text}}}"
+        yield "its frame of slots is not the testbed's", cure
+    strange = [slot for slot in slots["own"] if slot not in part["own"]]
+    if strange:
+        yield f"slot {strange[0]} is not granted", f"granted: {', '.join(map(str, part['own']))}"
+
+
 def _events(plan: Plan, reservation: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yields changes of radios by events that leave the grant; those of slices were checked before."""
     grant = reservation["grant"]
@@ -118,17 +145,6 @@ def _events(plan: Plan, reservation: dict[str, Any]) -> Iterator[tuple[int, tupl
 
 def _told(where: str, message: str, cure: str) -> ScenarioError:
     return ScenarioError("grid.grant", message, where=where, cure=cure)
-
-
-def must_have_whole_frame(reservation: dict[str, Any], frame: int) -> None:
-    """Raises an error for a grant of some slots: runs do not keep to slots."""
-    if len(reservation["grant"]["slots"]) < frame:
-        raise ScenarioError(
-            "grid.slots",
-            f"the reservation holds {len(reservation['grant']['slots'])} of {frame} slots, "
-            "and a run sends at any time",
-            cure="reserve without --slots",
-        )
 
 
 @contextlib.contextmanager

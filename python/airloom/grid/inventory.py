@@ -144,6 +144,11 @@ def radio(testbed: Testbed, node: str, number: int) -> tuple[dict[str, object], 
     return media.radio(end, mac), {"static": media.place(testbed.nodes[node].position)}
 
 
+def gain_dbi(testbed: Testbed) -> float:
+    """Returns the antenna gain of all radios in dBi."""
+    return float(testbed.inventory.medium.radio.gain or 0)
+
+
 def _said(medium: Medium) -> dict[str, object]:
     found = {key: getattr(medium.radio, key) for key in medium.radio.model_fields_set}
     return {key: value for key, value in found.items() if value is not None}

@@ -95,6 +95,10 @@ class Lab:
         self._measured = 0
         self._counting = threading.Lock()
 
+    def watch(self, watcher: Watcher) -> None:
+        """Sets the receiver of the progress; before the ``with`` block is entered."""
+        self._watcher = watcher
+
     def __repr__(self) -> str:
         state = "up" if self._one is not None else "not up"
         return f"Lab({self.plan.scenario.name!r}, {len(self.plan.nodes)} nodes, {state})"

@@ -35,6 +35,11 @@ def attach(client: Client, node: str, argv: Sequence[str], *, terminal: bool, ke
         return client.wait()
 
 
+def shells() -> list[str]:
+    """Returns the shells to try in a node, the user's own first: a container may lack it."""
+    return list(dict.fromkeys((os.environ.get("SHELL", "/bin/sh"), "/bin/sh")))
+
+
 def _relay(client: Client, node: str, argv: Sequence[str], env: Mapping[str, str]) -> int:
     near, far = os.openpty()
     try:

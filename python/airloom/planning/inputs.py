@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -26,6 +26,7 @@ from airloom.images import read
 from airloom.scenario.command_line import needs_shell, words_of
 from airloom.scenario.model import Program, Scenario
 from airloom.scenario.model.base import BUILT, Input
+from airloom.scenario.model.swept import Swept
 
 CHUNK = 1 << 20
 MISSING = "missing"
@@ -40,6 +41,23 @@ def digests(scenarios: Iterable[Scenario]) -> dict[str, str]:
             if path not in found:
                 found[path] = digest(path)
     return dict(sorted(found.items()))
+
+
+def moved(scenario: Scenario, where: Callable[[str], str]) -> Scenario:
+    """Returns the scenario with every input at ``where(path)``, absolute paths among swept values too.
+
+    Programs' folders are changed if ``where`` changes them. Of command lines, the program and the
+    script of an interpreter are changed, as :func:`digests` finds them.
+    """
+    found: Scenario = _moved(scenario, where)
+    programs = [_program_moved(program, where) for program in found.programs]
+    sweep = {
+        path: one.model_copy(update={"values": _within_moved(one.values, where, True)})
+        if isinstance(one, Swept)
+        else _within_moved(one, where, True)
+        for path, one in found.sweep.items()
+    }
+    return found.model_copy(update={"programs": programs, "sweep": sweep})
 
 
 def digest(path: str) -> str:
@@ -114,6 +132,45 @@ def _within(value: Any, marked: bool) -> Iterator[str]:
         yield value
 
 
+def _moved(model: Any, where: Callable[[str], str]) -> Any:
+    changed = {}
+    for name, field in type(model).model_fields.items():
+        marked = any(isinstance(one, Input) for one in field.metadata)
+        value = getattr(model, name)
+        new = _within_moved(value, where, marked or _says_input(field.annotation))
+        if new is not value:
+            changed[name] = new
+    return model.model_copy(update=changed) if changed else model
+
+
+def _within_moved(value: Any, where: Callable[[str], str], marked: bool) -> Any:
+    """Returns the value itself if nothing in it is an input: defaults stay defaults."""
+    if isinstance(value, BaseModel):
+        return _moved(value, where)
+    if isinstance(value, list | tuple):
+        listed = [_within_moved(one, where, marked) for one in value]
+        same = all(new is old for new, old in zip(listed, value, strict=True))
+        return value if same else type(value)(listed)
+    if isinstance(value, dict):
+        mapped = {name: _within_moved(one, where, marked) for name, one in value.items()}
+        return value if all(mapped[name] is one for name, one in value.items()) else mapped
+    if marked and isinstance(value, str) and value != BUILT:
+        new = where(value)
+        return value if new == value else new
+    return value
+
+
+def _program_moved(program: Program, where: Callable[[str], str]) -> Program:
+    changed: dict[str, Any] = {}
+    words = _words(program)
+    begin = [where(os.path.normpath(word)) if word.startswith("/") else word for word in words[:2]]
+    if any(where(os.path.normpath(word)) != os.path.normpath(word) for word in words[:2]):
+        changed["run"] = [*begin, *words[2:]]
+    if program.folder is not None and where(program.folder) != program.folder:
+        changed["folder"] = where(program.folder)
+    return program.model_copy(update=changed) if changed else program
+
+
 def _says_input(annotation: Any) -> bool:
     return isinstance(annotation, Input) or any(
         _says_input(part) for part in (*get_args(annotation), *getattr(annotation, "__metadata__", ()))
@@ -123,15 +180,19 @@ def _says_input(annotation: Any) -> bool:
 def _of_programs(programs: Iterable[Program]) -> Iterator[str]:
     """Yields programs of the experimenter's own, and scripts given to an interpreter."""
     for program in programs:
-        if isinstance(program.run, str) and needs_shell(program.run):
-            continue
-        try:
-            words = words_of(program.run)
-        except ValueError:  # reported by the gate
-            continue
-        for position, word in enumerate(words[:2]):
+        for position, word in enumerate(_words(program)[:2]):
             if position == 0 and "/" not in word:
                 continue  # found by the search path of the system
             path = os.path.normpath(os.path.join(program.folder or "/", word))
             if os.path.isfile(path):
                 yield path
+
+
+def _words(program: Program) -> list[str]:
+    """Returns the words of a command line; none if a shell reads it."""
+    if isinstance(program.run, str) and needs_shell(program.run):
+        return []
+    try:
+        return words_of(program.run)
+    except ValueError:  # reported by the gate
+        return []

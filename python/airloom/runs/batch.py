@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airloom import _engine
 from airloom.errors import LabError, RunError
 from airloom.nodes import doctor
 from airloom.planning import inputs
@@ -114,8 +115,12 @@ def execute(
     resume: bool,
     watcher: Watcher,
     profile: bool = False,
+    engine: Callable[[int], _engine.Engine] = _engine.Engine,
 ) -> RunResult:
-    """Executes all runs of an experiment and writes them into a folder."""
+    """Executes all runs of an experiment and writes them into a folder.
+
+    ``engine`` makes the engine of an experiment of one run.
+    """
     plans = experiment.plans
     captured = Capture.of(capture)
     if captured is not None:
@@ -123,7 +128,8 @@ def execute(
             captured.wanted(plan)  # refused before anything is written
     if len(plans) == 1 and not experiment.scenario.sweep:
         with _single(plans[0], folder) as writer:
-            _conduct(OneRun(plans[0], writer, watcher, capture=captured, profile=profile))
+            one = OneRun(plans[0], writer, watcher, capture=captured, profile=profile, engine=engine)
+            _conduct(one)
     else:
         _sweep(experiment, folder, capture=captured, profile=profile, resume=resume, watcher=watcher)
     return RunResult(folder)

@@ -52,7 +52,10 @@ class World:
         captured: Path | None = None,
         on_node_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
+        engine: Callable[[int], _engine.Engine] = _engine.Engine,
     ) -> None:
+        """``engine``: makes the engine from the plan's seed."""
+        self._make_engine = engine
         self.plan = plan
         self.nodes: Mapping[str, NodeHandle] = {}
         self._unknown: tuple[str, ...] = ()
@@ -66,6 +69,8 @@ class World:
         """Per node that is switched off: its radios that were switched off with it."""
         self._requested: list[tuple[int, str, bool]] = []
         """Link states set or scheduled: (engine time in ns, link, True for up)."""
+        self._changed: list[tuple[int, str, str, LinkSettings]] = []
+        """Link settings set or scheduled: (engine time in ns, link, direction, settings)."""
         self.supervisor_pid = 0
         """PID of the supervisor, the ancestor of all node processes, while the emulation is open."""
         self._visible = tuple(visible)
@@ -111,7 +116,7 @@ class World:
             self.nodes = nodes.bring_up()
             self._unknown = tuple(unknown)
             self._nodes = nodes
-            self._engine = _engine.Engine(self.plan.seed)
+            self._engine = self._make_engine(self.plan.seed)
             stack.callback(self._close_engine)
             for name, sockets in tunnels.items():
                 self._add_tunnel(self._engine, name, sockets)
@@ -249,6 +254,7 @@ class World:
         self._must_be_emulated(name)
         with translated():
             self.engine.set_link(name, direction, settings.engine())
+        self._changed.append((self.now(), name, direction, settings))
 
     def set_link_up(self, name: str, up: bool) -> None:
         """Sets a link down or up now. If its node is off, it comes up with the node."""
@@ -331,12 +337,25 @@ class World:
         self._off.discard(name)
         for port in self._silenced.pop(name, ()):
             self.set_radio(port, {"on": True})
-        now = self.now()
         for link in self._links_of(name):
-            wishes = [(at, up) for at, which, up in self._requested if which == link and at <= now]
-            wanted = max(wishes, key=lambda wish: wish[0], default=(0, True))[1]
-            if wanted and not self._off.intersection(self._ends(link)):
+            if self.is_link_up(link):
                 self._carry(link, True)
+
+    def is_link_up(self, name: str) -> bool:
+        """True if a link was not set down, by a call or on schedule, and its nodes are on."""
+        now = self.now()
+        wishes = [(at, up) for at, which, up in self._requested if which == name and at <= now]
+        wanted = max(wishes, key=lambda wish: wish[0], default=(0, True))[1]
+        return wanted and not self._off.intersection(self._ends(name))
+
+    def link_settings(self, name: str) -> dict[str, LinkSettings]:
+        """The settings of a link now, by direction (``forward``, ``backward``)."""
+        now, plan = self.now(), self.plan.links[name]
+        found = {"forward": plan.forward, "backward": plan.backward}
+        for at, which, direction, settings in sorted(self._changed, key=lambda change: change[0]):
+            if which == name and at <= now:
+                found |= dict.fromkeys(found if direction == "both" else (direction,), settings)
+        return found
 
     def schedule_link(
         self, at: int, name: str, direction: str, settings: LinkSettings | None, up: bool | None
@@ -344,6 +363,8 @@ class World:
         """Schedules a link change in the engine at an exact time. Call before :meth:`begin`."""
         if up is not None:
             self._requested.append((at, name, up))
+        if settings is not None:
+            self._changed.append((at, name, direction, settings))
         with translated():
             encoded = None if settings is None else settings.engine()
             self.engine.schedule_link(at, name, direction, encoded, up)

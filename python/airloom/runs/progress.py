@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from airloom.measure.tool import Metric
+    from airloom.results import Result
+    from airloom.runs.single import OneRun
 
 
 class Watcher:
@@ -20,6 +22,15 @@ class Watcher:
 
     def point(self, number: int, total: int, text: str) -> None:
         """A run of a sweep or a set of repetitions begins; ``number`` counts from 1."""
+
+    def up(self, run: OneRun) -> None:
+        """The nodes of a run are up; it can be asked for its state until :meth:`down`."""
+
+    def down(self) -> None:
+        """The nodes of the run are about to be removed."""
+
+    def finished(self, result: Result) -> None:
+        """The run has its result."""
 
     def measuring(self, name: str, expected: int) -> None:
         """A measurement begins; ``expected`` is its expected duration in nanoseconds."""

@@ -198,6 +198,10 @@ class Runner:
 
         self.timeline.post(act)
 
+    def remark(self, text: str) -> None:
+        """Records an action of the user as an event. Callable from any thread."""
+        self.timeline.post(partial(self._note, text, "event"))
+
     def stop(self) -> None:
         """Ends all programs: SIGTERM first, then SIGKILL for those that still run."""
         self._stopping = True

@@ -7,10 +7,11 @@ import hashlib
 import math
 import shlex
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from airloom import _engine
 from airloom.calibration import correct, model
 from airloom.errors import LabError, RunError
 from airloom.host import binaries
@@ -64,7 +65,9 @@ class OneRun:
         capture: Capture | None = None,
         profile: bool = False,
         measure: bool = True,
+        engine: Callable[[int], _engine.Engine] = _engine.Engine,
     ) -> None:
+        self._engine = engine
         self.plan = plan
         self.writer = writer
         self.watcher = watcher
@@ -129,6 +132,7 @@ class OneRun:
                     captured=self._captured,
                     on_node_failure=self._node_failed,
                     log_path=writer.log_path,
+                    engine=self._engine,
                 )
             )
             folder = writer.folder / "measurements"
@@ -144,6 +148,8 @@ class OneRun:
             if self._profiler is not None:
                 stack.callback(self._profiler.finish)
                 self._profiler.start(world.supervisor_pid)
+            stack.callback(self.watcher.down)
+            self.watcher.up(self)
             self._stack = stack.pop_all()
         return self
 
@@ -185,7 +191,9 @@ class OneRun:
             self.writer.abort(str(failure), details=self._details)
             raise failure
         claims, verdict = margins.weigh(self.plan, self.measured, self._margins, self._judged)
-        return self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
+        result = self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
+        self.watcher.finished(result)
+        return result
 
     def _ledger_and_lateness(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The ledger, including frames lost before the engine, and the lateness."""

@@ -25,6 +25,7 @@ def estimate(values: list[float]) -> Estimate:
     )
 
 
+@pytest.mark.slow
 def test_welch_agrees_with_scipy() -> None:
     random = np.random.default_rng(3)
     one, two = random.normal(10, 1, 7).tolist(), random.normal(11, 4, 12).tolist()

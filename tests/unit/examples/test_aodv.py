@@ -82,3 +82,14 @@ def test_a_route_in_use_lives_on_and_an_idle_one_goes():
     assert known.get(target).sequence == 1, "remembered for its sequence number"
     known.expired(21.0)
     assert known.get(target) is None
+
+
+def test_a_daemon_that_ends_leaves_no_route():
+    near, gone = IPv4Address("10.0.0.2"), IPv4Address("10.0.0.3")
+    known, kernel = table()
+    known.learn(near, None, 1, near, 3.0)
+    known.learn(gone, None, 1, gone, 3.0)
+    known.invalidate(known.get(gone), 20.0)
+    known.clear()
+    assert kernel == {}
+    assert known.get(near) is None

@@ -18,6 +18,8 @@ from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
 from helpers import fabricated
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("airloom._engine")
 
 Outcomes = Mapping[str, str]

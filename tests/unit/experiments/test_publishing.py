@@ -18,11 +18,18 @@ from airloom.experiments.registry import Experiment
 from airloom.report.figures import Figure, Line
 from airloom.results import Details, Ledger, RunWriter, Verdict
 
-MADE = Experiment("made", Path("made/experiment.py"), "An invented experiment.")
 PAPER = """\
 id,says,figure,line,x,value,unit,source,flag,reason
 ten,ten | times,ratio,paper,1,10,1,E-1,,
 """
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
+    """An invented experiment, of which publishing reads the summary alone."""
+    path = tmp_path_factory.mktemp("made") / "experiment.py"
+    path.write_text('"""An invented experiment."""\n')
+    return Experiment("made", path)
 
 
 def results(tmp_path: Path, *, extent: Extent | None = Extent.FULL, status: str = "valid") -> Path:
@@ -50,8 +57,10 @@ def results(tmp_path: Path, *, extent: Extent | None = Extent.FULL, status: str 
     return folder
 
 
-def test_the_page_has_claims_with_intervals_figures_machine_versions_and_the_command(tmp_path: Path) -> None:
-    page = publish(MADE, results(tmp_path), tmp_path / "page")
+def test_the_page_has_claims_with_intervals_figures_machine_versions_and_the_command(
+    tmp_path: Path, made: Experiment
+) -> None:
+    page = publish(made, results(tmp_path), tmp_path / "page")
     text = page.read_text()
     assert "    airloom experiment run made --kind netns --kind uml\n" in text
     assert "Not a full" not in text
@@ -81,44 +90,46 @@ def test_the_page_has_claims_with_intervals_figures_machine_versions_and_the_com
     ],
 )
 def test_what_is_quick_or_invalid_is_refused_unless_told(
-    tmp_path: Path, changed: dict[str, Any], why: str
+    made: Experiment, tmp_path: Path, changed: dict[str, Any], why: str
 ) -> None:
     folder = results(tmp_path, **changed)
     with pytest.raises(LabError, match=why) as refused:
-        publish(MADE, folder, tmp_path / "page")
+        publish(made, folder, tmp_path / "page")
     assert refused.value.exit_code == 2
     assert not (tmp_path / "page").exists()
-    text = publish(MADE, folder, tmp_path / "page", anyway=True).read_text()
+    text = publish(made, folder, tmp_path / "page", anyway=True).read_text()
     assert f"**Not a full and valid result:** {why}" in " ".join(text.split())
 
 
-def test_incomplete_results_are_refused(tmp_path: Path) -> None:
+def test_incomplete_results_are_refused(made: Experiment, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     with RunWriter(folder, scenario="made", seed=1, kinds=["netns"]):
         pass
     with pytest.raises(LabError, match="these results are incomplete"):
-        publish(MADE, folder, tmp_path / "page")
+        publish(made, folder, tmp_path / "page")
 
 
 def test_results_of_another_experiment_are_refused_in_any_case(tmp_path: Path) -> None:
-    other = Experiment("other", Path("other/experiment.py"), "Another.")
+    other = Experiment("other", Path("other/experiment.py"))
     with pytest.raises(LabError, match="these are results of made, not of other"):
         publish(other, results(tmp_path), tmp_path / "page", anyway=True)
 
 
-def test_a_published_page_is_replaced_and_nothing_else(tmp_path: Path) -> None:
+def test_a_published_page_is_replaced_and_nothing_else(made: Experiment, tmp_path: Path) -> None:
     folder, target = results(tmp_path), tmp_path / "page"
-    publish(MADE, folder, target)
+    publish(made, folder, target)
     (target / "old.svg").touch()
-    publish(MADE, folder, target)
+    publish(made, folder, target)
     assert not (target / "old.svg").exists()
     (target / publishing.PAGE).write_text("my notes")
     with pytest.raises(LabError, match="something else than a published result"):
-        publish(MADE, folder, target)
+        publish(made, folder, target)
     assert (target / publishing.PAGE).read_text() == "my notes"
 
 
-def test_a_file_that_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_too_large_is_named(
+    made: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(publishing, "LARGEST", 5_000)
     with pytest.raises(LabError, match=r"figure-ratio\.svg has [0-9,]+ octets"):
-        publish(MADE, results(tmp_path), tmp_path / "page")
+        publish(made, results(tmp_path), tmp_path / "page")

@@ -30,7 +30,7 @@ PAPERS = [
 @pytest.mark.parametrize("name", PAPERS)
 @pytest.mark.parametrize(
     "extent",
-    [Extent.SMOKE, Extent.QUICK, pytest.param(Extent.FULL, marks=pytest.mark.slow)],
+    [Extent.SMOKE, *(pytest.param(extent, marks=pytest.mark.slow) for extent in (Extent.QUICK, Extent.FULL))],
     ids=lambda extent: extent.name,
 )
 def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothing(

@@ -12,6 +12,8 @@ import pytest
 
 from helpers.grid import Manager, at, request
 
+pytestmark = pytest.mark.slow
+
 ROLES = ("admin", "lead", "holder", "member", "viewer", "outsider")
 """``holder`` is the member who booked; ``outsider`` leads another project."""
 SCOPES = ("read", "reserve", "manage")

@@ -198,6 +198,7 @@ def test_a_layer_that_was_changed_is_refused(tmp_path: Path) -> None:
         images.root_of(image)
 
 
+@pytest.mark.slow
 @root
 def test_an_image_that_nests_without_end_is_refused_again_and_again(tmp_path: Path, cache: Path) -> None:
     deep = "a/" * 200 + "a"

@@ -158,6 +158,7 @@ _MESSAGES = st.dictionaries(
 _DO = st.sampled_from(("hello", "info", "exec", "node", "signal"))
 
 
+@pytest.mark.slow
 @given(first=st.binary(min_size=1, max_size=300), known=st.booleans(), message=_MESSAGES, do=_DO)
 def test_whatever_a_client_says_the_laboratory_is_there_for_the_next(lasting, first, known, message, do):
     hello = json.dumps({"do": "hello", "key": lasting._key.text}).encode()

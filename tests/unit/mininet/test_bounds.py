@@ -40,6 +40,7 @@ def test_a_topology_has_a_largest_size(words, monkeypatch):
         buildTopo(_CHOICES["topo"], words)
 
 
+@pytest.mark.slow
 def test_the_largest_size_is_that_of_scenarios():
     with pytest.raises(Misused, match=rf"more than {MOST_NODES} nodes"):
         buildTopo(_CHOICES["topo"], "single,1000000000")

@@ -135,6 +135,7 @@ def test_several_settings_out_of_their_ranges_are_all_told() -> None:
     assert codes == {"link.delay", "link.overhead", "link.rate.range"}
 
 
+@pytest.mark.slow
 def test_the_engine_is_loaded_only_if_there_is_something_to_ask() -> None:
     program = """
 import sys

@@ -77,6 +77,12 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def two_measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with few figures, for pages of several runs."""
+    return fake_results.run(tmp_path_factory.mktemp("report") / "run", only=("rtt", "goodput"))
+
+
+@pytest.fixture(scope="module")
 def sweep_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fake_results.sweep(tmp_path_factory.mktemp("report") / "sweep", values=(2, 3, 5), repetitions=2)
 
@@ -194,8 +200,8 @@ def test_a_sweep_shows_curves_and_its_runs(sweep_page: Path) -> None:
 
 
 @pytest.mark.slow
-def test_several_runs_share_one_page(run_folder: Path, sweep_folder: Path, tmp_path: Path) -> None:
-    path = report.write([run_folder, sweep_folder], tmp_path / "both.html")
+def test_several_runs_share_one_page(two_measured: Path, sweep_folder: Path, tmp_path: Path) -> None:
+    path = report.write([two_measured, sweep_folder], tmp_path / "both.html")
     found = parsed(path)
     assert found.wrong == []
     assert "Overview" in found.titles
@@ -205,9 +211,9 @@ def test_several_runs_share_one_page(run_folder: Path, sweep_folder: Path, tmp_p
 
 
 @pytest.mark.slow
-def test_runs_stand_side_by_side(run_folder: Path, tmp_path: Path) -> None:
-    other = fake_results.run(tmp_path / "other", nodes=6, seed=2)
-    path = report.write([run_folder, other], tmp_path / "both.html")
+def test_runs_stand_side_by_side(two_measured: Path, tmp_path: Path) -> None:
+    other = fake_results.run(tmp_path / "other", nodes=6, seed=2, only=("rtt", "goodput"))
+    path = report.write([two_measured, other], tmp_path / "both.html")
     found = parsed(path)
     assert found.wrong == []
     assert found.titles.index("Overview") < found.titles.index("Side by side")
@@ -216,7 +222,7 @@ def test_runs_stand_side_by_side(run_folder: Path, tmp_path: Path) -> None:
     assert "run: median" in both
     assert "other: median" in both
     console = Console(width=80, color_system=None, record=True, file=io.StringIO())
-    console.print(report.together_on_terminal([run_folder, other]))
+    console.print(report.together_on_terminal([two_measured, other]))
     text = console.export_text()
     row = next(line for line in text.splitlines() if "throughput" in line)
     assert row.count("Mbit/s") >= 2
@@ -224,15 +230,15 @@ def test_runs_stand_side_by_side(run_folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_export_of_several_runs_has_their_joint_figures(run_folder: Path, tmp_path: Path) -> None:
-    same = fake_results.run(tmp_path / "run", nodes=6, seed=2)
-    assert same.name == run_folder.name
-    written = report.export_together([run_folder, same], tmp_path / "out", ["svg", "csv"])
+def test_export_of_several_runs_has_their_joint_figures(two_measured: Path, tmp_path: Path) -> None:
+    same = fake_results.run(tmp_path / "run", nodes=6, seed=2, only=("rtt", "goodput"))
+    assert same.name == two_measured.name
+    written = report.export_together([two_measured, same], tmp_path / "out", ["svg", "csv"])
     names = {str(path.relative_to(tmp_path / "out")) for path in written}
     assert {"together.csv", "run/topology.svg", "run-2/topology.svg"} <= names
     with (tmp_path / "out" / "together.csv").open() as source:
         row = next(row for row in csv.DictReader(source) if row["metric"] == "throughput")
-    assert len([one for name, one in row.items() if str(same) in name or str(run_folder) in name]) == 2
+    assert len([one for name, one in row.items() if str(same) in name or str(two_measured) in name]) == 2
     joint = next(path for path in written if path.name.startswith("distribution-rtt"))
     assert joint.parent == tmp_path / "out"
     assert str(same) in joint.read_text()
@@ -273,7 +279,7 @@ def test_an_unwritable_place_is_an_error_with_a_cure(run_folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_million_samples_make_a_page_of_ordinary_size(tmp_path: Path) -> None:
-    folder = fake_results.run(tmp_path / "big", packets=1_000_000)
+    folder = fake_results.run(tmp_path / "big", packets=1_000_000, only=("flow",))
     page = report.write([folder])
     assert page.stat().st_size < 1_500_000
     assert "1,000,000 samples are joined to 1,000 intervals" in page.read_text()
@@ -294,6 +300,7 @@ def test_export_writes_every_figure_and_table(run_folder: Path, tmp_path: Path) 
         report.export(run_folder, tmp_path, ["pdf"])
 
 
+@pytest.mark.slow
 def test_checking_does_not_import_the_plotting(tmp_path: Path) -> None:
     code = (
         "import sys; import airloom.report, airloom.results; "

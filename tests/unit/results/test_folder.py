@@ -70,6 +70,7 @@ def test_a_refused_writer_leaves_the_folder_free(tmp_path: Path) -> None:
     sweep(tmp_path).close()
 
 
+@pytest.mark.slow
 def test_the_lock_goes_with_a_killed_process(tmp_path: Path) -> None:
     program = textwrap.dedent(
         """

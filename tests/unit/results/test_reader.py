@@ -16,6 +16,8 @@ from airloom.compare.render import render
 from airloom.compare.runs import compare
 from airloom.results import Ledger, Measurement, RunReader, RunWriter, SweepWriter, Verdict
 
+pytestmark = pytest.mark.slow
+
 TEXT = "name: chain\nnodes: {1: {}, b: {}}\n"
 
 

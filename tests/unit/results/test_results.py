@@ -114,6 +114,7 @@ def test_samples_come_back_in_long_form(tmp_path: Path) -> None:
     assert run.finished
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_what_it_measured(tmp_path: Path) -> None:
     program = textwrap.dedent(
         """
@@ -350,6 +351,7 @@ def test_headlines_are_the_figures_that_matter_first() -> None:
     assert len([one for one in shown if one.name == "odd"]) == 9
 
 
+@pytest.mark.slow
 def test_recording_loads_no_more_modules_while_a_run_lasts(tmp_path: Path) -> None:
     script = """
 import sys

@@ -130,6 +130,7 @@ _REQUESTS = st.fixed_dictionaries({"do": st.sampled_from(WORDS)}).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(request=_REQUESTS | _VALUES)
 def test_any_json_is_answered_and_leaves_the_other_nodes_served(sockets, request):
     answer = sockets.ask("a", request)

@@ -52,6 +52,7 @@ def test_a_wheel_with_more_files_has_them_in_its_record(backend: ModuleType, tmp
             assert wheel.getinfo(path).external_attr >> 16 == 0o100000 | mode
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="there is no cargo: https://rustup.rs")
 def test_a_source_distribution_has_every_crate_and_no_build(
     backend: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

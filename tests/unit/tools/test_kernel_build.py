@@ -13,6 +13,8 @@ import pytest
 
 from helpers import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 KERNEL = REPOSITORY / "kernel"
 SOURCES = glob.glob("/usr/src/linux-source-*.tar.xz")
 BUILDS = 77

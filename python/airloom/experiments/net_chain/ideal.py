@@ -13,7 +13,8 @@ ECHO = 14 + 20 + 8 + 56
 REQUEST = 14 + 20 + 8 + 24
 """AODV's route request in UDP (RFC 3561, 5.1)."""
 REPLY = 14 + 20 + 8 + 20
-ARP = 42
+ARP = 60
+"""The shortest Ethernet frame without its check sequence; ARP's own 42 octets are padded."""
 
 RINGS = (2, 4, 6, 8)
 """TTLs of an expanding ring search that begins with 2 (AODV-UU 0.8); then 35."""

@@ -16,7 +16,9 @@ from airloom.host.binaries import shipped
 from airloom.scenario.model import Measurement, Scenario
 
 Radio = Literal["ideal", "802.11b"]
-Routing = Literal["aodv", "babel"]
+Routing = Literal["aodv", "aodv-kernel", "babel"]
+"""AODV whose daemon forwards every data packet itself, as AODV-UU did; AODV whose daemon leaves
+that to the kernel; Babel, whose daemon sees no data."""
 
 RATE = 11_000_000
 """Rate in bit/s."""
@@ -51,6 +53,11 @@ class Chain:
         """Returns the name of its run's folder."""
         kind = "" if self.kind == "netns" else f"{self.kind}-"
         return f"{kind}{self.radio.replace('.', '')}-{self.routing}-{self.nodes:03}"
+
+    @property
+    def on_demand(self) -> bool:
+        """True if the daemon is that of ``examples/aodv``."""
+        return self.routing != "babel"
 
     @property
     def ready_after(self) -> float:
@@ -103,7 +110,7 @@ class Chain:
             node["radios"] = {"wlan0": {}}
             node["interfaces"] = {"wlan0": {"addresses": [f"10.0.0.{number}/32"]}}
             node["position"] = [f"{SPACING * (number - 1)} m", "0 m"]
-        if self.routing == "aodv":
+        if self.on_demand:
             node["files"] = {f"/opt/aodv/{one.name}": one.read_text() for one in sorted(AODV.glob("*.py"))}
         return node
 
@@ -111,11 +118,12 @@ class Chain:
         return 1 if number in (1, self.nodes) else 2
 
     def _daemon(self, number: int) -> dict[str, Any]:
-        if self.routing == "aodv":
+        if self.on_demand:
             # Rings of 2, 4, 6, 8, then 35, as AODV-UU 0.8 had them.
             # A guest kernel has the device in a module.
             device = "" if self.kind == "netns" else "test -e /dev/net/tun || modprobe tun; "
-            run = f"{device}exec python3 -u /opt/aodv --interface wlan0 --ttl-start 2"
+            forward = "user" if self.routing == "aodv" else "kernel"
+            run = f"{device}exec python3 -u /opt/aodv --interface wlan0 --ttl-start 2 --forward {forward}"
             ready: dict[str, Any] = {"log": "routing for", "within": "60 s"}
         else:
             babel = "default type wireless hello-interval 1 update-interval 4"
@@ -147,15 +155,12 @@ class Chain:
 
     def _patience(self) -> dict[str, Any]:
         """Returns a program that is ready after two hellos (AODV) or with a route (Babel)."""
-        waits = {
-            "aodv": "sleep 2.2",
-            # ping also fills the path's neighbour caches, which AODV's replies do implicitly.
-            "babel": f"ping -c 1 -W 1 10.0.0.{self.nodes}",
-        }
+        # ping also fills the path's neighbour caches, which AODV's replies do implicitly.
+        waits = "sleep 2.2" if self.on_demand else f"ping -c 1 -W 1 10.0.0.{self.nodes}"
         return {
             "node": "n1",
             "name": "patience",
             "run": "sleep infinity",
             "until_end": True,
-            "ready": {"command": waits[self.routing], "within": "120 s"},
+            "ready": {"command": waits, "within": "120 s"},
         }

@@ -61,7 +61,7 @@ def of_networkx(graph: Any, attributes: GraphAttributes) -> Graph:
         label = said.get(attributes.name) if attributes.name is not None else None
         name = str(key if label in (None, "") else label)
         if not re.match(NAME_PATTERN, name) or name in taken:
-            name = _tidy(name, taken)
+            name = tidy(name, taken)
         taken.add(name)
         names[key] = name
         place = _place(name, said, attributes)
@@ -94,15 +94,15 @@ def _words(items: Iterable[Any]) -> list[str]:
     return sorted({str(word) for item in items for word in item[-1]})
 
 
-def _tidy(name: str, taken: set[str]) -> str:
+def tidy(name: str, taken: set[str]) -> str:
     """Returns a valid name that is not taken: without accents, other characters as ``-``."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", plain)[:50].strip("-_") or "n"
-    tidy, count = stem, 1
-    while tidy in taken:
+    found, count = stem, 1
+    while found in taken:
         count += 1
-        tidy = f"{stem}-{count}"
-    return tidy
+        found = f"{stem}-{count}"
+    return found
 
 
 def _place(name: str, said: dict[str, Any], attributes: GraphAttributes) -> Place | None:

@@ -1,0 +1,254 @@
+"""The shared laboratory of a testbed: it owns the engine with the medium, and runs join it.
+
+::
+
+    with Laboratory(testbed, path, grant_of) as laboratory:
+        laboratory.serve()
+
+A run joins over a Unix socket with a token of its user and its reservation. The grid manager decides
+whether both are good, so the laboratory keeps no accounts. The run makes its nodes itself, in its own
+process, and gives the laboratory the descriptors of their TAPs: the laboratory starts no program of
+a run and sees no file of it. When the run ends, in whatever way, the kernel closes its socket, and
+the laboratory takes its radios off the air.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from airloom import _engine
+from airloom.errors import HostError, LabError, RunError, ScenarioError, translated
+from airloom.grid.inventory import MEDIUM, Testbed
+from airloom.grid.laboratory import messages
+from airloom.grid.laboratory.messages import Add, Begin, Change, Join, Read
+from airloom.grid.laboratory.processors import Processors
+from airloom.grid.laboratory.tenant import Shared, Tenant
+from airloom.lab.messages import TIMEOUT, closed, error_of, peer_of, receive, send
+from airloom.planning import media
+
+ASK_S = 5.0
+"""How often the manager is asked whether a reservation still stands."""
+RATE, BURST = 100.0, 400
+"""Messages of a run: a second, and at once. More are answered later."""
+_MOST = 64
+"""Most connections at a time."""
+_LAST = (1 << 24) - 1
+"""Last number of a run: it is part of the addresses of its radios."""
+
+GrantOf = Callable[[str, str], dict[str, Any]]
+"""What the manager says about a token and a reservation: the grant, or an error."""
+
+
+class Laboratory:
+    """Serves runs until closed. Each has a thread; an exception in it ends only that run's part."""
+
+    def __init__(self, testbed: Testbed, path: Path, grant_of: GrantOf, *, seed: int = 1) -> None:
+        if testbed.inventory.medium.propagation.model == "matrix":
+            raise ScenarioError(
+                "lab.matrix", "a laboratory has radios that come and go, and no matrix of their losses",
+                where="medium.propagation", cure="give another model",
+            )  # fmt: skip
+        self._testbed = testbed
+        self._path = path
+        self._grant_of = grant_of
+        self._seed = seed
+        self._stack = contextlib.ExitStack()
+        self._clients: set[socket.socket] = set()
+        self._lock = threading.RLock()  # `close` is called by signal handlers too
+        self._closing = False
+        self._runs = 0
+        self.processors = Processors()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack, translated():
+            self._socket = stack.enter_context(_listening(self._path))
+            stack.callback(self._path.unlink, missing_ok=True)
+            stack.enter_context(self.processors)
+            engine = _engine.Engine(self._seed)
+            said = self._testbed.inventory.medium
+            self.settings = media.medium(said, [])
+            engine.add_medium(MEDIUM, self.settings)
+            for number, noise in enumerate(said.noise):
+                engine.add_noise(MEDIUM, media.noise(noise), media.motion(noise), f"noise {number}")
+            self._shared = Shared(self._testbed, engine, engine.start())
+            stack.callback(engine.stop)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        self._stack.close()
+
+    def close(self) -> None:
+        """Ends :meth:`serve` and disconnects all runs. Callable from any thread."""
+        self._closing = True
+        with self._lock:
+            clients = list(self._clients)
+        for one in (self._socket, *clients):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def serve(self) -> None:
+        """Lets runs join until :meth:`close`."""
+        threads: list[threading.Thread] = []
+        while not self._closing:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                break
+            threads = [thread for thread in threads if thread.is_alive()]
+            with self._lock:
+                full = len(self._clients) >= _MOST
+                if not full:
+                    self._clients.add(client)
+            if full:
+                client.close()
+                continue
+            threads.append(threading.Thread(target=self._serve, args=(client,), daemon=True))
+            threads[-1].start()
+        self.close()
+        for thread in threads:
+            thread.join()
+
+    def _serve(self, client: socket.socket) -> None:
+        with contextlib.ExitStack() as stack:
+            stack.callback(client.close)
+            stack.callback(self._forget, client)
+            client.settimeout(TIMEOUT)
+            try:
+                tenant = self._admitted(client, stack)
+                client.settimeout(None)
+                left = float(BURST)
+                before = time.monotonic()
+                while self._answer(client, tenant):
+                    now = time.monotonic()
+                    left, before = min(float(BURST), left + (now - before) * RATE) - 1, now
+                    if left < 0:
+                        time.sleep(1 / RATE)
+            except LabError as error:
+                with contextlib.suppress(OSError):
+                    send(client, error_of(error))
+            except OSError:
+                pass  # the run ended
+
+    def _forget(self, client: socket.socket) -> None:
+        with self._lock:
+            self._clients.discard(client)
+
+    def _admitted(self, client: socket.socket, stack: contextlib.ExitStack) -> Tenant:
+        """Returns the part of a run whose first message proves that it may join."""
+        octets, descriptors = receive(client)
+        closed(descriptors)
+        if not octets:
+            raise ConnectionResetError
+        message = messages.parse(octets)
+        if not isinstance(message, Join):
+            raise RunError("lab.message", "the first message is `join`")
+        try:
+            lent = self._grant_of(message.token, message.reservation)
+        except LabError:
+            raise
+        except Exception as error:
+            why = f"the grid manager's answer is not understood: {type(error).__name__}"
+            raise HostError("grid.answer", why) from None
+        with self._lock:
+            self._runs += 1
+            number = self._runs
+        if number > _LAST:
+            raise RunError("lab.full", "the laboratory has had too many runs", cure="start it again")
+        tenant = Tenant(self._shared, lent, number)
+        stack.callback(tenant.leave)
+        over = threading.Event()
+        stack.callback(over.set)
+        watch = threading.Thread(target=self._watch, args=(client, message, lent, over), daemon=True)
+        watch.start()
+        held = self.processors.hold(number, peer_of(client).pid)
+        stack.callback(self.processors.release, number)
+        done = {"zero": self._shared.zero, "macs": tenant.macs.hex(":"), "medium": self.settings}
+        send(client, {"done": {**done, "slice": lent["slice"], "processors": held}})
+        return tenant
+
+    def _watch(self, client: socket.socket, join: Join, lent: dict[str, Any], over: threading.Event) -> None:
+        """Ends the run's part with the window, or when the reservation does not stand any more."""
+        end = time.monotonic() + lent["remaining_s"]
+        while (left := end - time.monotonic()) > 0:
+            if over.wait(min(ASK_S, left)):
+                return
+            try:
+                end = time.monotonic() + self._grant_of(join.token, join.reservation)["remaining_s"]
+            except HostError:
+                continue  # the manager is away: the window ends it
+            except LabError as error:
+                if error.exit_code != 1:
+                    break
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+
+    def _answer(self, client: socket.socket, tenant: Tenant) -> bool:
+        """Answers a message; False at the end of the connection."""
+        octets, descriptors = receive(client)
+        try:
+            if not octets:
+                return False
+            send(client, {"done": _done(tenant, messages.parse(octets), descriptors)})
+        except LabError as error:
+            send(client, error_of(error))
+        finally:
+            closed(descriptors)
+        return True
+
+
+def _done(tenant: Tenant, message: messages.Message, descriptors: list[int]) -> Any:
+    if len(descriptors) != isinstance(message, Add):
+        raise RunError("lab.message", "not understood: `add` has one descriptor, other messages have none")
+    match message:
+        case Add():
+            return tenant.add(message, descriptors[0])
+        case Change():
+            return tenant.change(message)
+        case Begin():
+            return tenant.begin()
+        case Read():
+            return tenant.read(message.what)
+        case Join():
+            raise RunError("lab.message", "the run has joined already")
+        case _:
+            return tenant.scanned(message.port)
+
+
+@contextlib.contextmanager
+def _listening(path: Path) -> Any:
+    """Context manager: a listening socket that every user of the machine may connect to."""
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+            if path.is_socket() and not _answers(path):
+                path.unlink()
+            one.bind(os.fspath(path))
+            path.chmod(0o666)
+        except OSError as error:
+            raise HostError(
+                "lab.socket", f"cannot listen: {error.strerror or error}", where=str(path),
+                cure="give another path with --socket; one laboratory listens at a path",
+            ) from None  # fmt: skip
+        one.listen(16)
+        yield one
+    finally:
+        one.close()
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        try:
+            probe.connect(os.fspath(path))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""GENI resource specifications, version 3: requests and manifests."""

@@ -1,0 +1,235 @@
+// Tables and lists. Text of scenarios and nodes only becomes text nodes, never markup.
+import { colour } from "./map.js";
+
+const MINUTE = 120;
+const ROWS = 400;
+const history = new Map();
+const running = new Map();
+let drawing = null;
+
+export function made(tag, text = "", className = "") {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  if (className) element.className = className;
+  return element;
+}
+
+export function rate(bits) {
+  const units = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]];
+  const [factor, unit] = units.find(([one]) => bits >= one) ?? [1, "bit/s"];
+  return `${(bits / factor).toPrecision(3).replace(/e\+.*/, "")} ${unit}`.replace(/^0\.00 /, "0 ");
+}
+
+const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+const moment = (ns) => `${(ns / 1e9).toFixed(1)} s`;
+
+export function begin(said) {
+  if (drawing && drawing.generation !== said.generation) history.clear();
+  drawing = said;
+  for (const name of said.measurements) if (!running.has(name)) waiting(name);
+}
+
+export function slices(element, said) {
+  const names = [...new Set(Object.values(said.slices))];
+  const parts = names.map((name) => {
+    const key = made("span", "", "key dot");
+    key.style.background = colour(said, name);
+    const part = made("span");
+    part.append(key, ` ${name} `);
+    return part;
+  });
+  element.replaceChildren(...parts, "Lines join radios that exchange frames now; red ones repeat more than 30 %. Dots show the way a node came.");
+}
+
+function waiting(name) {
+  const item = made("li");
+  item.append(made("strong", name), made("span", "waits", "what"));
+  running.set(name, { item });
+  document.getElementById("measurements").append(item);
+}
+
+export function entry(measurements, events, one) {
+  if (one.kind === "point") {
+    running.clear();
+    measurements.replaceChildren();
+  }
+  if (["measuring", "measured", "failed"].includes(one.kind)) measurement(measurements, one);
+  if (one.kind === "measuring" || one.kind === "measured" || one.kind === "phase") return;
+  const line = made("li");
+  line.append(made("time", one.at === null ? "" : moment(one.at)), made("span", one.text, one.kind === "failed" || one.kind === "problem" ? "bad" : ""));
+  const atEnd = events.scrollTop + events.clientHeight >= events.scrollHeight - 8;
+  events.append(line);
+  while (events.children.length > 300) events.firstChild.remove();
+  if (atEnd) events.scrollTop = events.scrollHeight;
+}
+
+function measurement(list, one) {
+  if (!running.has(one.name)) waiting(one.name);
+  const known = running.get(one.name);
+  const head = [made("strong", one.name)];
+  if (one.kind === "measuring") {
+    const bar = made("progress");
+    bar.setAttribute("aria-label", `Progress of ${one.name}`);
+    bar.max = Math.max(one.expected, 1e8);
+    Object.assign(known, { bar, from: one.at ?? 0 });
+    known.item.replaceChildren(...head, made("span", "runs", "what"), bar);
+    return;
+  }
+  known.bar = null;
+  if (one.kind === "failed") {
+    known.item.replaceChildren(...head, made("span", "failed", "what bad"), made("div", one.text));
+    return;
+  }
+  known.item.replaceChildren(...head, made("span", "done", "what good"), figures(one.figures));
+  if (one.further.length === 0) return;
+  const more = made("details");
+  more.append(made("summary", `${one.further.length} more figures`), figures(one.further));
+  known.item.append(more);
+}
+
+function figures(found) {
+  const list = made("div", "", "figures");
+  for (const [name, value] of found) {
+    const part = made("span");
+    part.append(made("span", `${name} `), value);
+    list.append(part);
+  }
+  return list;
+}
+
+export function progress(list, at) {
+  for (const { bar, from } of running.values()) if (bar) bar.value = Math.min(bar.max, at - from);
+}
+
+export function claims(list, part, said) {
+  part.hidden = said.length === 0;
+  list.replaceChildren(...said.map((one) => {
+    const item = made("li");
+    const good = one.outcome.startsWith("holds");
+    item.append(made("strong", one.id), made("span", one.outcome, `what ${good ? "good" : one.outcome === "fails" ? "bad" : ""}`), made("div", one.statement));
+    return item;
+  }));
+}
+
+export function node(title, list, vertex, state, said) {
+  title.textContent = `Node ${vertex.name}`;
+  const rows = [["kind", vertex.kind ? `${vertex.kind}, ${vertex.role}` : vertex.role]];
+  if (state && vertex.name in state.nodes) rows.push(["state", state.nodes[vertex.name]]);
+  for (const address of vertex.addresses) rows.push(["address", address]);
+  for (const [port, radio] of Object.entries(state?.radios ?? {})) {
+    if (port.split(":")[0] !== vertex.name) continue;
+    const place = radio.position.map((one) => one.toFixed(1)).join(", ");
+    rows.push(["position", `${place} m`]);
+    const of = radio.slice ? `, slice ${radio.slice}` : "";
+    const off = radio.cut ? ", cut" : radio.on ? "" : ", off";
+    rows.push([port.split(":")[1], `${radio.phy}, channel ${radio.channel} (${radio.mhz} MHz)${of}${off}`]);
+  }
+  const links = said.links.filter((one) => one.a === vertex.name || one.b === vertex.name);
+  for (const link of links) {
+    const now = state?.links[link.name];
+    rows.push(["link", `${link.name}${now ? (now.up ? "" : ", down") : ""}`]);
+  }
+  list.replaceChildren(...rows.flatMap(([name, value]) => [made("dt", name), made("dd", value)]));
+}
+
+export function links(body, state, said) {
+  const rows = [];
+  const names = said.links.filter((one) => one.name in state.links).slice(0, ROWS / 2);
+  for (const { name, a, b } of names) {
+    const link = state.links[name];
+    for (const [direction, from, to] of [["forward", a, b], ["backward", b, a]]) {
+      const way = link[direction], key = `${name} ${direction}`;
+      const past = history.get(key) ?? [];
+      past.push(way.bit_s);
+      if (past.length > MINUTE) past.shift();
+      history.set(key, past);
+      const row = made("tr");
+      const first = direction === "forward";
+      row.append(
+        made("td", first ? name : ""),
+        made("td", first ? (link.up ? "up" : "down") : "", first ? (link.up ? "good" : "bad") : ""),
+        made("td", `${from} → ${to}`),
+        made("td", rate(way.bit_s), "number"),
+        cell(spark(past, way.rate)),
+        made("td", way.queue ? `${way.queue}` : "0", "number"),
+        made("td", way.dropped.toLocaleString("en"), way.dropping > 0 ? "number bad" : "number"),
+        made("td", way.text),
+      );
+      rows.push(row);
+    }
+  }
+  body.replaceChildren(...rows);
+}
+
+function cell(content) {
+  const made_ = made("td");
+  made_.append(content);
+  return made_;
+}
+
+function spark(values, limit) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("class", "spark");
+  svg.setAttribute("viewBox", `0 0 ${MINUTE} 20`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("aria-hidden", "true");
+  const most = Math.max(limit ?? 0, ...values) || 1;
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
+  const from = MINUTE - values.length;
+  line.setAttribute("vector-effect", "non-scaling-stroke");
+  line.setAttribute("points", values.map((one, index) => `${from + index},${(19 - (18 * one) / most).toFixed(1)}`).join(" "));
+  svg.append(line);
+  return svg;
+}
+
+export function channels(element, state) {
+  const cards = state.channels.map((one) => {
+    const card = made("div", "", "card");
+    card.append(made("h3", `Channel ${one.channel} (${one.mhz} MHz) of ${one.medium}`));
+    const bar = made("div", "", "bar");
+    for (const share of [one.busy, one.overlapped]) {
+      const part = made("i");
+      part.style.width = `${100 * share}%`;
+      bar.append(part);
+    }
+    const overlap = one.overlapped > 0.0005 ? `, overlapping ${percent(one.overlapped)}` : "";
+    card.append(bar, made("p", `busy ${percent(one.busy)}${overlap}, ${Math.round(one.frames_s).toLocaleString("en")} frames/s`, "legend"));
+    const users = made("ul", "", "radios");
+    for (const [port, radio] of Object.entries(state.radios)) {
+      if (radio.medium !== one.medium || radio.mhz !== one.mhz || users.children.length >= 40) continue;
+      users.append(user(port, radio));
+    }
+    card.append(users);
+    return card;
+  });
+  element.replaceChildren(...cards);
+  if (cards.length === 0) element.append(made("p", "No radio has sent yet.", "legend"));
+}
+
+function user(port, radio) {
+  const item = made("li");
+  const name = made("span", "", "name");
+  if (radio.slice) {
+    const key = made("span", "", "key dot");
+    key.style.background = colour(drawing, radio.slice);
+    name.append(key, " ");
+  }
+  const state = radio.cut ? " (cut)" : radio.on ? "" : " (off)";
+  name.append(`${port}${radio.slice ? `, ${radio.slice}` : ""}${state}`);
+  const bar = made("div", "", "bar"), part = made("i");
+  part.style.width = `${100 * radio.airtime}%`;
+  bar.append(part);
+  item.append(name, bar, made("span", percent(radio.airtime), "share"));
+  item.title = `sends ${percent(radio.airtime)} of the time; ${radio.queued} frames wait`;
+  return item;
+}
+
+export function violations(body, part, said) {
+  part.hidden = said.count === 0;
+  body.replaceChildren(...said.last.slice().reverse().map((one) => {
+    const row = made("tr");
+    const amount = one.amount ? `${one.amount} ${one.unit}` : "";
+    for (const text of [moment(one.t_ns), one.slice, one.radio, one.what, amount, one.channel, one.frames]) row.append(made("td", `${text}`));
+    return row;
+  }));
+}

@@ -1,0 +1,190 @@
+"""Runs of two slices in one laboratory at the same time: neither reads, reaches or starves the other."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airloom.errors import HostError
+from airloom.grid import require
+
+try:
+    require()
+except HostError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+from helpers import REPOSITORY
+from helpers.grid_server import WAIT_S, Server
+from helpers.nodes import PYTHON
+
+pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
+
+DCF_36 = 23.08
+"""Mbit/s that one flow of 1470 octets gets at 36 Mbit/s: closed form of the standard's timing."""
+TESTBED = """\
+name: room
+channels: [36]
+slots: {frame: 3, length: 20 ms}
+nodes:
+  n1: {position: [0 m, 0 m], radios: [w0, w1]}
+  n2: {position: [3 m, 0 m], radios: [w0, w1]}
+"""
+SCENARIO = """\
+name: NAME
+duration: LONG
+media: {air: {radio: {channel: 36, rate: 36 Mbit/s, power: 16 dBm}}}
+nodes:
+  n1: {position: [0 m, 0 m], radios: {RADIO: }}
+  n2: {position: [3 m, 0 m], radios: {RADIO: }}
+"""
+
+
+class Laboratory:
+    """A grid manager, the laboratory of its testbed, and runs in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.inventory = folder / "room.yaml"
+        self.inventory.write_text(TESTBED)
+        self.socket = folder / "lab.sock"
+        self.server = Server(self.inventory, str(folder / "grid.db"))
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY / "python"),
+            "AIRLOOM_GRID_URL": self.server.url,
+            "AIRLOOM_GRID_TOKEN": self.server.token,
+        }
+        words = ("--manager", self.server.url, "--socket", self.socket)
+        self.process = self.started("grid", "lab", self.inventory, *words)
+        ready, _, _ = select.select([self.process.stdout], [], [], WAIT_S)
+        line = os.read(self.process.stdout.fileno(), 4096) if ready else b""
+        assert line.startswith(b"laboratory of room"), self.process.communicate(timeout=5)
+        self.server.must("POST", "/v1/projects", {"name": "p"})
+
+    def started(self, *words: object) -> subprocess.Popen[bytes]:
+        """Starts the command of Airloom."""
+        command = [sys.executable, "-m", "airloom", *map(str, words)]
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder
+        )
+
+    def book(self, name: str, slots: int) -> str:
+        """Reserves both nodes for a slice; returns the reservation's ID."""
+        end = (datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)).isoformat()
+        asked = {"project": "p", "slice": name, "count": 2, "slots": slots, "end": end, "channels": [36]}
+        identity: str = self.server.must("POST", "/v1/reservations", asked)["id"]
+        return identity
+
+    def run(
+        self, identity: str, name: str, radio: str, text: str, long: str, first: str = "position: [0 m"
+    ) -> subprocess.Popen[bytes]:
+        """Starts a run in a reservation."""
+        file = self.folder / f"{name}.yaml"
+        said = SCENARIO.replace("NAME", name).replace("LONG", long).replace("RADIO", radio)
+        said = said.replace("position: [0 m", first, 1)
+        file.write_text(said + text)
+        out = self.folder / name
+        return self.started(
+            "grid", "run", file, "--reservation", identity, "--lab", self.socket, "--out", out
+        )
+
+    def result(self, name: str) -> dict[str, Any]:
+        """The result of a run."""
+        found: dict[str, Any] = json.loads((self.folder / name / "result.json").read_text())
+        return found
+
+    def close(self) -> None:
+        """Ends the laboratory and the manager."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            told, _ = self.process.communicate(timeout=WAIT_S)
+            assert self.process.returncode == 0, told.decode()
+        finally:
+            self.process.kill()
+            self.server.kill()
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    one = Laboratory(tmp_path)
+    with contextlib.closing(one):
+        yield one
+
+
+FLOW = """\
+measurements:
+  - {name: flow, traffic: {from: n1, to: n2, rate: 30 Mbit/s, size: 1470 B, at: 1 s, duration: LAST}}
+"""
+
+
+@pytest.mark.measures
+def test_two_runs_at_the_same_time_have_the_shares_of_their_slots(laboratory: Laboratory) -> None:
+    """Both send on one channel, in each other's range, more than the channel carries."""
+    one, two = laboratory.book("one", 2), laboratory.book("two", 1)
+    first = laboratory.run(one, "first", "w0", FLOW.replace("LAST", "6 s"), "8 s")
+    second = laboratory.run(two, "second", "w1", FLOW.replace("LAST", "4 s"), "6 s")
+    for process in (first, second):
+        told, _ = process.communicate(timeout=WAIT_S)
+        assert process.returncode == 0, told.decode()
+    found, spans = {}, []
+    for name in ("first", "second"):
+        result = laboratory.result(name)
+        metrics = {one["metric"]: one["mean"] for one in result["measurements"]}
+        found[name] = metrics["throughput_steady"] / 1e6
+        assert metrics["host_lost"] == 0
+        began = datetime.fromisoformat(result["started"]).timestamp()
+        spans.append((began, began + result["wall_seconds"]))
+    assert max(begin for begin, _ in spans) + 3 < min(end for _, end in spans), "they were not at one time"
+    assert found["first"] == pytest.approx(DCF_36 * 2 / 3, rel=0.08)
+    assert found["second"] == pytest.approx(DCF_36 / 3, rel=0.08)
+
+
+SPIN = """
+import sys, time
+begin, end = map(float, sys.argv[1:])
+time.sleep(max(0.0, begin - time.time()))
+late, used = time.time() - begin, time.process_time()
+while time.time() < end:
+    pass
+print("spun", late, time.process_time() - used)
+"""
+
+
+def test_a_run_with_many_busy_programs_takes_no_processor_time_from_another(laboratory: Laboratory) -> None:
+    """Two programs of one run get as much together as eight of the other, while all of them are busy."""
+    one, two = laboratory.book("one", 1), laboratory.book("two", 1)
+    (laboratory.folder / "spin.py").write_text(SPIN)
+    begin = time.time() + 20
+    texts = {}
+    for name, many in (("few", 2), ("many", 8)):
+        spin = f"{PYTHON} /tmp/spin.py {begin} {begin + 4}"
+        programs = "".join(f"  - {{node: n1, name: p{n}, run: '{spin}'}}\n" for n in range(many))
+        texts[name] = f"programs:\n{programs}"
+    mounts = "mounts: [{source: spin.py, target: /tmp/spin.py}], position: [0 m"
+    processes = []
+    for name, identity, radio in (("few", one, "w0"), ("many", two, "w1")):
+        processes.append(laboratory.run(identity, name, radio, texts[name], "40 s", mounts))
+    used = {}
+    for name, process in zip(texts, processes, strict=True):
+        told, _ = process.communicate(timeout=WAIT_S)
+        assert process.returncode == 0, told.decode()
+        if b"no control group" in told:
+            pytest.skip("this machine has no control groups for processor time")
+        said = [path.read_text().split() for path in (laboratory.folder / name).glob("nodes/n1/p*")]
+        spun = [words for words in said if words[:1] == ["spun"]]
+        assert len(spun) == (2 if name == "few" else 8), said
+        assert max(float(words[1]) for words in spun) < 2, "a run came up too late"
+        used[name] = sum(float(words[2]) for words in spun)
+    assert used["few"] / used["many"] > 0.7, used

@@ -1,0 +1,101 @@
+"""How often the live page reads the state of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from airloom.errors import HostError
+from airloom.live import require
+
+try:
+    require()
+except HostError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+from airloom.live.app import PERIOD_S, SHARE, Stream  # noqa: E402
+from airloom.live.page import Page  # noqa: E402
+
+
+class Slow(Page):
+    """A page whose readings take a known time."""
+
+    def __init__(self, takes: float) -> None:
+        super().__init__()
+        self.takes = takes
+        self.begun: list[float] = []
+        self.done: list[float] = []
+
+    def state(self) -> dict[str, Any]:
+        """Takes its time."""
+        self.begun.append(time.monotonic())
+        time.sleep(self.takes)
+        self.done.append(time.monotonic())
+        return {"at": len(self.begun)}
+
+
+def pauses(page: Slow) -> list[float]:
+    """Seconds from the end of a reading to the next one."""
+    return [begin - end for end, begin in zip(page.done, page.begun[1:], strict=False)]
+
+
+async def watched(stream: Stream, events: int) -> list[str]:
+    found = []
+    source = stream.events("viewer")
+    async for one in source:
+        found.append(one)
+        if len(found) == events:
+            break
+    await source.aclose()
+    return found
+
+
+def test_nothing_is_read_without_a_browser() -> None:
+    page = Slow(0)
+
+    async def wait() -> None:
+        stream = Stream(page)
+        await watched(stream, 3)
+        before = len(page.begun)
+        await asyncio.sleep(2.5 * PERIOD_S)
+        assert len(page.begun) == before
+
+    asyncio.run(wait())
+
+
+def test_many_browsers_cost_one_reading_each_period() -> None:
+    page = Slow(0)
+
+    async def watch() -> None:
+        stream = Stream(page)
+        await asyncio.gather(*(watched(stream, 4) for _ in range(20)))
+
+    asyncio.run(watch())
+    assert len(page.begun) <= 4
+    assert min(pauses(page)) >= PERIOD_S
+
+
+def test_slow_readings_are_rare() -> None:
+    page = Slow(0.02)
+
+    async def watch() -> None:
+        await watched(Stream(page), 4)
+
+    asyncio.run(watch())
+    took = [end - begin for begin, end in zip(page.begun, page.done, strict=True)]
+    for duration, pause in zip(took, pauses(page), strict=False):
+        assert pause >= max(PERIOD_S, duration / SHARE)
+
+
+def test_the_end_is_told_at_once_and_ends_the_stream() -> None:
+    page = Slow(0)
+    page.phase("collecting")
+    page.end("the disk is full")
+    found = asyncio.run(watched(Stream(page), 4))
+    assert [one.split("\n")[0] for one in found] == [
+        "event: role", "event: entries", "event: state", "event: ended",
+    ]  # fmt: skip
+    assert '"reasons": ["the disk is full"]' in found[-1]

@@ -1,0 +1,318 @@
+"""The shared laboratory: what a run may ask of it, and what two runs in it see of each other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airloom import _engine
+from airloom.errors import HostError, LabError, RunError, ScenarioError
+from airloom.grid import require
+
+try:
+    require()
+except HostError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+from airloom.grid import inventory
+from airloom.grid.holding import held
+from airloom.grid.laboratory import joining
+from airloom.grid.laboratory.messages import Add, Begin, Change, Join, Read
+from airloom.grid.laboratory.server import Laboratory
+from airloom.lab import messages as wire
+from airloom.planning.gate import check
+from airloom.runs.emulation import World
+from airloom.scenario.source import Source
+from helpers.nodes import eventually
+
+pytestmark = [pytest.mark.world, pytest.mark.timeout(120)]
+
+TESTBED = """\
+name: room
+channels: [36, 40]
+slots: {frame: 2, length: 10 ms}
+nodes:
+  n1: {position: [0 m, 0 m], radios: [w0, w1]}
+  n2: {position: [3 m, 0 m], radios: [w0, w1]}
+"""
+SCENARIO = """\
+name: run
+duration: 60 s
+media: {air: {radio: {channel: 36, power: 10 dBm}}}
+nodes:
+  n1:
+    position: [0 m, 0 m]
+    files: {/etc/secret: SLICE}
+    radios: {RADIO: }
+    interfaces: {RADIO: {addresses: [10.9.0.S1/24]}}
+  n2:
+    position: [3 m, 0 m]
+    radios: {RADIO: }
+    interfaces: {RADIO: {addresses: [10.9.0.S2/24]}}
+"""
+
+
+def grants() -> dict[str, dict[str, Any]]:
+    """What a grid manager says of two reservations: one channel, a slot and a radio of each node each."""
+    return {
+        number * 32: {
+            "slice": name,
+            "grant": {"radios": {"n1": [radio], "n2": [radio]}, "channels": [36], "slots": [slot],
+                      "power_dbm": 10.0},
+            "positions": {"n1": [0.0, 0.0, 0.0], "n2": [3.0, 0.0, 0.0]},
+            "remaining_s": 3600,
+        }
+        for number, name, radio, slot in (("1", "one", "w0", 0), ("2", "two", "w1", 1))
+    }  # fmt: skip
+
+
+class Bench:
+    """A laboratory in this process, and the reservations that stand."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.testbed = inventory.checked(Source.of_text(TESTBED))
+        self.standing = grants()
+        self.laboratory = Laboratory(self.testbed, path / "lab.sock", self.grant_of)
+
+    def grant_of(self, token: str, identity: str) -> dict[str, Any]:
+        if token != f"token of {identity[0]}" or identity not in self.standing:
+            raise ScenarioError("token.wrong", "the token is not valid")
+        return self.standing[identity]
+
+    @contextlib.contextmanager
+    def joined(self, number: str) -> Iterator[joining.Seat]:
+        with joining.join(self.path / "lab.sock", f"token of {number}", number * 32) as seat:
+            yield seat
+
+    @contextlib.contextmanager
+    def running(self, number: str) -> Iterator[World]:
+        """A run of a slice: two nodes with a radio each."""
+        lent = self.standing[number * 32]
+        radio = lent["grant"]["radios"]["n1"][0]
+        file = self.path / f"{number}.yaml"
+        text = SCENARIO.replace("RADIO", radio).replace("SLICE", lent["slice"])
+        file.write_text(text.replace("0.S", f"0.{number}"))
+        frame = {"frame": 2, "length_ns": 10_000_000, "guard_ns": 100_000}
+        with self.joined(number) as seat:
+            plan = seat.fitted(held(check(file), lent, frame)).plans[0]
+            with World(plan, engine=seat.engine) as world:
+                world.begin()
+                yield world
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    one = Bench(tmp_path)
+    with one.laboratory as laboratory:
+        thread = threading.Thread(target=laboratory.serve)
+        thread.start()
+        yield one
+        laboratory.close()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def said(world: World, node: str, command: str) -> tuple[int, str]:
+    """Exit code and output of a command in a node."""
+    done = world.nodes[node].exec(["sh", "-c", command])
+    return done.exit.code or 0, done.stdout
+
+
+def test_what_a_run_sees_of_another(bench: Bench) -> None:
+    """Both are on one channel, in range, in one subnet: only their slots and their cells differ."""
+    with bench.running("1") as one, bench.running("2") as two:
+        assert said(one, "n1", "ping -c 3 -i 0.2 -W 2 10.9.0.12")[0] == 0
+        assert said(two, "n1", "ping -c 3 -i 0.2 -W 2 10.9.0.22")[0] == 0
+        for address in ("10.9.0.21", "10.9.0.22"):
+            assert said(one, "n1", f"ping -c 3 -i 0.2 -W 1 {address}")[0] != 0
+        assert said(one, "n1", "cat /etc/secret")[1] == "one"
+        assert said(two, "n1", "cat /etc/secret")[1] == "two"
+        marked = two.nodes["n1"].start(["sleep", "54321"])
+        assert "54321" in said(two, "n1", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")[1]
+        assert "54321" not in said(one, "n1", "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -v grep")[1]
+        marked.signal(9)
+        assert {radio["port"] for radio in one.radios()} == {"n1:w0", "n2:w0"}
+        assert set(one.engine.ledger()["ports"]) == {"n1:w0", "n2:w0"}
+        with pytest.raises(RunError, match="no port n1:w1"):
+            one.set_radio("n1:w1", {"on": False})
+
+
+def test_runs_begin_and_end_independently(bench: Bench) -> None:
+    with bench.running("1") as one:
+        for _ in range(2):  # the radios of the first time are free again
+            with bench.running("2") as two:
+                assert said(two, "n1", "ping -c 1 -W 2 10.9.0.22")[0] == 0
+                with pytest.raises(RunError, match="in the laboratory"), bench.running("2"):
+                    pass
+        assert said(one, "n1", "ping -c 1 -W 2 10.9.0.12")[0] == 0
+    with bench.running("2") as two:
+        assert said(two, "n1", "ping -c 1 -W 2 10.9.0.22")[0] == 0
+        # Its ledger counts from its own start, and closes.
+        two.end()
+        ledger = two.engine.ledger()
+        fates = ledger["delivered"] + sum(ledger["dropped"].values()) + sum(ledger["host_lost"].values())
+        assert ledger["offered"] + ledger["copies"] == fates + ledger["in_flight"]
+        assert ledger["offered"] > 0
+
+
+def test_a_run_that_is_killed_leaves_its_radios(bench: Bench) -> None:
+    with bench.joined("1") as seat:
+        add_radio(seat, "w0")
+        seat._channel.shutdown(socket.SHUT_RDWR)
+
+        def free() -> bool:
+            with contextlib.suppress(RunError), bench.joined("1"):
+                return True
+            return False
+
+        eventually(free, "its radios are free")
+        with bench.running("1") as one:
+            assert said(one, "n1", "ping -c 1 -W 2 10.9.0.12")[0] == 0
+
+
+def test_a_run_ends_with_its_reservation(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airloom.grid.laboratory.server.ASK_S", 0.1)
+    with bench.running("2") as two, bench.joined("1") as seat:
+        assert seat.ask(Read(what="radios")) == []
+        del bench.standing["1" * 32]
+
+        def ended() -> bool:
+            try:
+                seat.ask(Read(what="radios"))
+            except RunError as error:
+                return error.code == "lab.ended"
+            return False
+
+        eventually(ended, "its part has ended")
+        assert said(two, "n1", "ping -c 1 -W 2 10.9.0.22")[0] == 0
+
+
+SETTINGS: dict[str, Any] = {"phy": "802.11a", "channel": 36, "power_dbm": 10.0, "rate": "minstrel"}
+
+
+def add_radio(seat: joining.Seat, radio: str = "w0", node: str = "n1", **settings: Any) -> None:
+    """Adds a radio with the TAP of a namespace."""
+    name = f"{node}:{radio}"
+    said = {**SETTINGS, "mac": [*bytes.fromhex(seat._macs.replace(":", "")), 0, 1], **settings}
+    tap = {"name": radio, "mac": "02:00:00:00:00:01", "mtu": 1500, "addresses": [], "tap": True}
+    (space,) = _engine.bring_up([{"name": node, "interfaces": [tap]}])
+    try:
+        seat.ask(Add(port=name, lent=name, settings=said), (space.taps()[radio].fileno(),))
+    finally:
+        space.close()
+
+
+@pytest.mark.parametrize(
+    ("radio", "settings", "why"),
+    [
+        ("w1", {}, "the radio n1:w1 is not granted"),
+        ("w0", {"channel": 40}, "channel 40 is not granted"),
+        ("w0", {"power_dbm": 10.1}, "10.1 dBm are not granted"),
+        ("w0", {"power_dbm": float("nan")}, "None dBm are not granted"),
+        ("w0", {"power_dbm": True}, "True dBm are not granted"),
+        ("w0", {"gain_dbi": 3.0}, "the antenna gain is not the testbed's"),
+        ("w0", {"phy": "802.11b"}, "the physical layer is not the testbed's"),
+        ("w0", {"mac": [2, 0, 0, 99, 0, 1]}, "the address does not begin with"),
+        ("w0", {"membership": "wlan"}, "a wireless device of a guest's own kernel is not granted"),
+        ("w0", {"membership": {"ad-hoc": {"ssid": "two"}}}, "the SSID 'two' is in use"),
+        ("w0", {"membership": {"station": {"ssid": "one", "channels": [40]}}}, "channel 40 is not granted"),
+        ("w0", {"membership": {"station": {"ssid": "one", "channels": []}}}, "a scan of all channels"),
+        ("w0", {"slots": {"frame": 2, "length_ns": 10_000_000, "guard_ns": 100_000, "own": [0, 1]}}, "slots"),
+        ("w0", {"slots": {"frame": 4, "length_ns": 10_000_000, "guard_ns": 100_000, "own": [0]}}, "slots"),
+        ("w0", {"slots": "all"}, "the slots are not understood"),
+        ("w0", {"unknown": 1}, "unknown"),
+    ],
+    ids=repr,
+)
+def test_a_radio_outside_of_the_grant_is_refused(
+    bench: Bench, radio: str, settings: dict[str, Any], why: str
+) -> None:
+    with bench.joined("2"), bench.joined("1") as seat:
+        with pytest.raises(LabError, match=why):
+            add_radio(seat, radio, **settings)
+        add_radio(seat)  # nothing was changed
+        assert [one["port"] for one in seat.ask(Read(what="radios"))] == ["n1:w0"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"channel": 40}, "channel 40 is not granted"),
+        ({"channel": True}, "channel True is not granted"),
+        ({"power": 20.0}, "20.0 dBm are not granted"),
+        ({"position": {"x": 3.0, "y": 0.0, "z": 0.0}}, "a change of 'position' is not granted"),
+        ({"ssid": "two"}, "the SSID 'two' is in use"),
+        ({"ssid": ""}, "the SSID has 1 to 32 octets"),
+        ({"scan": {"channels": [], "active": True, "dwell_ns": 10_000_000}}, "a scan of all channels"),
+        ({"scan": {"channels": [40], "active": True, "dwell_ns": 10_000_000}}, "channel 40 is not granted"),
+    ],
+    ids=repr,
+)
+def test_a_change_outside_of_the_grant_is_refused(bench: Bench, change: dict[str, Any], why: str) -> None:
+    with bench.joined("2"), bench.joined("1") as seat:
+        add_radio(seat)
+        for at in (None, 1):
+            with pytest.raises(LabError, match=why):
+                seat.ask(Change(port="n1:w0", change=change, at=at))
+        (radio,) = seat.ask(Read(what="radios"))
+        assert (radio["settings"]["channel"], radio["settings"]["power_dbm"]) == (36, 10.0)
+        seat.ask(Change(port="n1:w0", change={"power": 5.0}))
+        assert seat.ask(Read(what="radios"))[0]["settings"]["power_dbm"] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("octets", "code"),
+    [
+        (b"", ""),
+        (b"{", "lab.message"),
+        (b"[" * 100_000, "lab.message"),
+        (b'{"do": "begin"}', "lab.message"),
+        (b'{"do": "join", "token": "token of 2", "reservation": "' + b"1" * 32 + b'"}', "token.wrong"),
+        (b'{"do": "join", "token": "x", "reservation": "../../v1/users"}', "lab.message"),
+        (b"\xff\x00", "lab.message"),
+    ],
+    ids=["nothing", "half", "deep", "not joined", "another's token", "path", "octets"],
+)
+def test_a_stranger_is_refused(bench: Bench, octets: bytes, code: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+        stranger.connect(os.fspath(bench.path / "lab.sock"))
+        stranger.settimeout(30)
+        if octets:
+            stranger.send(octets)
+        else:
+            stranger.shutdown(socket.SHUT_WR)
+        answer, _ = wire.receive(stranger)
+        assert (f'"code": "{code}"'.encode() in answer) if code else not answer
+    with bench.joined("1") as seat:
+        seat.ask(Begin())
+
+
+def test_messages_after_joining_are_checked(bench: Bench) -> None:
+    with bench.joined("1") as seat:
+        with pytest.raises(RunError, match="joined already"):
+            seat.ask(Join(token="token of 1", reservation="1" * 32))
+        add = Add(port="n1:w0", lent="n1:w0", settings={**SETTINGS, "mac": [2, 0, 0, 1, 0, 1]})
+        with pytest.raises(RunError, match="one descriptor"):
+            seat.ask(add)
+        with open(os.devnull) as strange, pytest.raises(LabError):
+            seat.ask(add, (strange.fileno(),))
+        with open(os.devnull) as strange, pytest.raises(RunError, match="have none"):
+            seat.ask(Begin(), (strange.fileno(),))
+        seat.ask(Begin())
+
+
+def test_a_laboratory_of_another_user_gets_no_token(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        path = tmp_path / "lab.sock"
+        listener.bind(os.fspath(path))
+        os.chown(path, 1234, 1234)
+        with pytest.raises(HostError, match="no laboratory of root or of yours"):
+            joining.check_owner(path)
