@@ -83,6 +83,7 @@ def test_every_example_passes_the_check(tmp_path: Path, monkeypatch: pytest.Monk
         "oml",
         "time-slots",
         "hopping-slices",
+        "coded-slices",
         pytest.param("vlans", marks=pytest.mark.measures),
         pytest.param("sliver", marks=pytest.mark.measures),
     ],

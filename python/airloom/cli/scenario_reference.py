@@ -52,6 +52,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Slots,
     model.Hops,
     model.HopSet,
+    model.Codes,
     model.Fading,
     model.Wall,
     model.Errors,

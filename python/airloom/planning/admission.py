@@ -2,8 +2,8 @@
 
 A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. They may
 belong to one slice or to several. Slices that share a node need channels that do not overlap,
-different time slots, or hopping sequences that never meet. The grant is stored with the sliver's
-radio and limits later changes of that radio.
+different time slots, hopping sequences that never meet, or different codes with aligned chips. The
+grant is stored with the sliver's radio and limits later changes of that radio.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airloom.planning import hopping, media
+from airloom.planning import codes, hopping, media
 from airloom.planning.channels import number_of
 from airloom.planning.hopping import overlap
 from airloom.planning.radios import RadioEnd
@@ -183,7 +183,10 @@ def _grants(
                 yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
         yield from outside(end, sliver, told)
         yield from _slots(scenario, end.medium, sliver, told)
-        for problem in hopping.problems(scenario, end.medium, sliver.slice, sliver.channels, phy):
+        for problem in (
+            *hopping.problems(scenario, end.medium, sliver.slice, sliver.channels, phy),
+            *codes.problems(scenario, end.medium, sliver.slice),
+        ):
             if problem.path not in told:
                 told.add(problem.path)
                 yield problem
@@ -205,13 +208,17 @@ def _grants(
                 for theirs in other.channels
                 if mine and theirs and overlap(mine, theirs, phy)
             ]
-            hops = scenario.media[end.medium].hops
+            air = scenario.media[end.medium]
             together = other.slice != sliver.slice and not _in_turn(sliver.grant, other.grant)
             same_medium = end.medium == _shared(other, of_node).medium
             if together and same_medium and hopping.same(sliver.grant, other.grant):
                 yield from _same_sequence(sliver, other, told)
                 continue
-            together = together and not hopping.never_meet(hops, sliver.grant, other.grant, phy)
+            together = together and not hopping.never_meet(air.hops, sliver.grant, other.grant, phy)
+            if together and same_medium and both and codes.same(sliver.grant, other.grant):
+                yield from _same_code(sliver, other, told)
+                continue
+            together = together and not codes.orthogonal(air.codes, sliver.grant, other.grant)
             if together and other.node == sliver.node and both and path not in told:
                 told.add(path)
                 yield Problem(
@@ -220,7 +227,8 @@ def _grants(
                     f"{other.slice!r}, and both are on {sliver.node!r}",
                     path,
                     "channels of slices that share a node lie 20 MHz apart, 25 MHz with 802.11b, "
-                    "or the slices have different slots, or different hopping sequences of one set",
+                    "or the slices have different slots, different hopping sequences of one set, or "
+                    "different codes of a synchronous medium",
                 )
 
 
@@ -240,6 +248,19 @@ def _same_sequence(sliver: Sliver, other: Sliver, told: set[Path_]) -> Iterator[
             f"{other.slice!r} and {sliver.slice!r} both have sequence {hops.sequence} of set {hops.set!r}",
             path,
             "give each slice a sequence of its own, or different slots",
+        )
+
+
+def _same_code(sliver: Sliver, other: Sliver, told: set[Path_]) -> Iterator[Problem]:
+    """Refuses the code that another slice has on an overlapping channel."""
+    path: Path_ = ("slices", sliver.slice, "grant", "code")
+    if path not in told:
+        told.add(path)
+        yield Problem(
+            "slice.code",
+            f"{other.slice!r} and {sliver.slice!r} both have code {sliver.grant.code} on one channel",
+            path,
+            "give each slice a code of its own, another channel, or different slots",
         )
 
 
@@ -305,6 +326,8 @@ def _radio(scenario: Scenario, sliver: Sliver, of_node: dict[str, list[RadioEnd]
         if grant.hops.sequence < len(said["hops"]["channels"]):
             said["channel"] = hopping.channels(said["hops"])[0]
             origin["channel"] = (*path, "hops", "sequence")
+    if grant.code is not None and (known := scenario.media[shared.medium].codes) is not None:
+        said["code"], origin["code"] = codes.settings(known, grant.code), (*path, "code")
     said.setdefault("ssid", sliver.slice)
     return replace(shared, node=sliver.name, said=said, origin=origin)
 

@@ -5,7 +5,7 @@ that the engine computes from the positions at the start by the scenario's own p
 prediction and run agree; fading is left out. Between two channels, the share of the power that the
 receiver's filter passes is the engine's ``Channel::overlap``. Of all channels and powers that two
 slices may use by their grants the worst count. Of a slice that hops these are the channels of its
-sequence, dwell by dwell.
+sequence, dwell by dwell. With codes, powers and noise are those after the receiver's correlation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airloom.errors import translated
-from airloom.planning import hopping, media
+from airloom.planning import codes, hopping, media
 from airloom.planning.channels import mhz_of
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def _on(medium: MediumPlan) -> list[Disturbance]:
         for victim in slices
         if source != victim
         and not _in_turn(slices[source], slices[victim])
+        and _code_factor(slices[source], slices[victim]) > 0
         and (overlap := _overlap(slices[source], slices[victim])) is not None
     ]
     if not pairs:
@@ -131,6 +132,11 @@ def _in_turn(senders: list[RadioPlan], receivers: list[RadioPlan]) -> bool:
     """Whether two slices have no time slot in common."""
     mine, theirs = (one[0].settings.get("slots") for one in (senders, receivers))
     return mine is not None and theirs is not None and not {*mine["own"]} & {*theirs["own"]}
+
+
+def _code_factor(senders: list[RadioPlan], receivers: list[RadioPlan]) -> float:
+    """Returns the share of the senders' power that the receivers' code passes."""
+    return codes.factor(senders[0].settings.get("code"), receivers[0].settings.get("code"))
 
 
 def _overlap(senders: list[RadioPlan], receivers: list[RadioPlan]) -> tuple[float, int, float | None] | None:
@@ -171,7 +177,7 @@ def _strongest(
     channel: int,
 ) -> Disturbance:
     found = signals(engine, [one.port for one in senders], [one.port for one in receivers])
-    loss = _decibels(share)
+    loss = _decibels(share * _code_factor(senders, receivers))
     power, row, column = max(
         (signal + _reserve(senders[row]) + loss, row, column)
         for row, line in enumerate(found)
@@ -180,8 +186,10 @@ def _strongest(
     receiver = receivers[column]
     own = [one.port for one in receivers if one is not receiver]
     wanted = max((line[0] for line in signals(engine, own, [receiver.port])), default=None)
-    threshold = float(receiver.settings.get("receive_dbm", _RECEIVE_DBM))
-    noise = _THERMAL_DBM + float(receiver.settings.get("noise_figure_db", _NOISE_FIGURE_DB))
+    code = receiver.settings.get("code")
+    gain = 0.0 if code is None else _decibels(code["spreading"])
+    threshold = float(receiver.settings.get("receive_dbm", _RECEIVE_DBM)) - gain
+    noise = _THERMAL_DBM + float(receiver.settings.get("noise_figure_db", _NOISE_FIGURE_DB)) - gain
     return Disturbance(
         source,
         victim,
@@ -191,7 +199,7 @@ def _strongest(
         power,
         noise,
         wanted,
-        share >= 1.0 and power >= threshold,
+        share >= 1.0 and power >= threshold and senders[row].settings.get("code") == code,
     )
 
 

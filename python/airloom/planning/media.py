@@ -192,7 +192,7 @@ def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
     for key, name in (("rts", "rts_octets"), ("fragment", "fragment_octets")):
         if key in said:
             found[name] = None if said[key] == "never" else int(said[key])
-    for key in ("slots", "hops"):
+    for key in ("slots", "hops", "code"):
         if key in said:
             found[key] = said[key]
     if "capture_window" in said:

@@ -46,6 +46,7 @@ from airloom.scenario.model.links import (
 from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measurement, Ping, Traffic
 from airloom.scenario.model.media import (
     Card,
+    Codes,
     Errors,
     Fading,
     FrameError,
@@ -204,6 +205,7 @@ __all__ = [
     "Adapter",
     "Card",
     "Claim",
+    "Codes",
     "Cpus",
     "Direction",
     "Engine",

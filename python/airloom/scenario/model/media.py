@@ -477,6 +477,19 @@ class Hops(Model):
     )
 
 
+class Codes(Model):
+    """Code division: orthogonal codes, numbered from 0, that grants of slices can have."""
+
+    spreading: Literal[2, 4, 8, 16, 32, 64, 128] = Field(
+        description="spreading factor: number of codes; frames are as many times longer"
+    )
+    synchronous: bool = Field(
+        default=False,
+        description="the chips of all radios arrive aligned: other codes are not heard; by default they "
+        "interfere, 10 log10(1.5 * spreading) dB weaker",
+    )
+
+
 class Medium(Model):
     """Radio medium: path loss, errors, noise and defaults of its radios."""
 
@@ -502,6 +515,7 @@ class Medium(Model):
     radio: Radio = Field(default=Radio.model_construct(), description="default settings of its radios")
     slots: Slots | None = Field(default=None, description="time slots that grants of slices can have")
     hops: Hops | None = Field(default=None, description="hopping sequences that grants of slices can have")
+    codes: Codes | None = Field(default=None, description="codes that grants of slices can have")
     cards: dict[Name, Card] = Field(
         default={}, description="physical radios that several radios share, see `card` of a radio"
     )

@@ -40,6 +40,9 @@ class Grant(Model):
         default=None,
         description="hopping sequence, whose channels are all in ``channels``; by default no hopping",
     )
+    code: Annotated[int, Field(ge=0, le=127, strict=True)] | None = Field(
+        default=None, description="number of its code, from 0; by default its radios do not spread"
+    )
 
 
 class Slice(Model):
