@@ -23,6 +23,7 @@ fn main() {
             channels: vec![40, 44, 48, 36],
             power_dbm: Some(20.0),
             ssids: vec!["one".to_owned()],
+            airtime_weight: None,
             police: Police::Enforce,
         };
         for &radio in &radios {

@@ -185,7 +185,8 @@ fn a_frame_that_fits_into_no_dwell_waits_and_a_short_one_passes() {
 #[test]
 fn slots_and_hops_hold_together() {
     // Two slices with one sequence, in turn; and a third with another sequence of the set.
-    let slot = |own| SlotSettings { frame: 2, length_ns: 30 * MS, guard_ns: MS / 10, own: vec![own] };
+    let slot =
+        |own| SlotSettings { frame: 2, length_ns: 30 * MS, guard_ns: MS / 10, own: vec![own], hold: true };
     let mut world = World::new(1, reference_loss());
     let mut add = |sequence, own: Option<u16>, x: f64| {
         let hops = Some(hops(1, sequence, 20 * MS, MS / 10));

@@ -18,7 +18,7 @@ const EXCHANGE: u64 = 408_000;
 const CYCLE: u64 = EXCHANGE + 34_000 + 67_500;
 
 fn slots(frame: u16, length_ns: u64, own: &[u16]) -> Option<SlotSettings> {
-    Some(SlotSettings { frame, length_ns, guard_ns: GUARD, own: own.to_vec() })
+    Some(SlotSettings { frame, length_ns, guard_ns: GUARD, own: own.to_vec(), hold: true })
 }
 
 /// Saturated pairs on one channel, all in range of each other: one for each set of slots.

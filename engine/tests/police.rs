@@ -19,6 +19,7 @@ fn grant(slice: &str, channel: u16, police: Police) -> Policed {
         channels: vec![channel],
         power_dbm: Some(16.0),
         ssids: vec![slice.to_owned()],
+        airtime_weight: None,
         police,
     }
 }

@@ -48,7 +48,7 @@ programs:
 """
 MEASURED = """\
 measurements:
-  - {name: echo, ping: {from: h1, to: h2, count: 20, interval: 50 ms, at: 1 s}}
+  - {name: echo, ping: {from: h1, to: h2, count: 50, interval: 100 ms, at: 1 s}}
 claims:
   - {id: lossless, statement: Nothing is lost., check: echo.loss == 0}
 """
@@ -106,7 +106,10 @@ def test_the_map_shows_nodes_their_movement_and_links(browser: Any, lab: Laborat
     before = float(walker.get_attribute("data-east"))
     shows(page, f"document.querySelector('[data-name=walker]').dataset.east > {before + 0.5}")
     page.get_by_text("Channel 36 (5180 MHz) of air").wait_for()
-    shows(page, "[...document.querySelectorAll('.radios .share')].some((one) => parseFloat(one.textContent) > 0)")
+    shows(
+        page,
+        "[...document.querySelectorAll('.radios .share')].some((one) => parseFloat(one.textContent) > 0)",
+    )
     row = page.locator("#links tr").filter(has_text="h1 → s1")
     lab.type("link h1 s1 down")
     row.get_by_text("down", exact=True).wait_for()
@@ -168,7 +171,8 @@ def test_a_viewer_on_a_phone_in_the_dark_sees_all_and_opens_no_console(
     assert page.get_by_role("button", name="Open", exact=True).count() == 0
     page.get_by_text("This page is read only").wait_for()
     refused = page.evaluate(
-        "new Promise((done) => { const socket = new WebSocket(location.href.replace('http', 'ws') + 'console/h1');"
+        "new Promise((done) => {"
+        "const socket = new WebSocket(location.href.replace('http', 'ws') + 'console/h1');"
         "socket.onopen = () => done('open'); socket.onerror = () => done('refused'); })"
     )
     assert refused == "refused"

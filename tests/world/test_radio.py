@@ -45,10 +45,11 @@ def throughput(tmp_path: Path, flows: list[tuple[str, str]], rate: str, **parts:
     """Mbit/s of UDP payload of flows that offer more than the air can carry, side by side."""
     # First they learn each other's addresses, which would be hard once the air is full.
     measurements: list[dict[str, Any]] = [
-        {"name": f"ping-{source}", "ping": {"from": source, "to": to, "count": 2}} for source, to in flows
+        {"name": f"ping-{source}", "ping": {"from": source, "to": to, "count": 2, "interval": "100 ms"}}
+        for source, to in flows
     ]
     for source, to in flows:
-        load = {"from": source, "to": to, "rate": rate, "duration": "4 s", "at": "3 s"}
+        load = {"from": source, "to": to, "rate": rate, "duration": "2500 ms", "at": "1500 ms"}
         measurements.append({"name": f"{source}-{to}", "traffic": load})
     result = airloom.run(Scenario(name="load", measurements=measurements, **parts), out=tmp_path / "results")
     found = {one.name: one.mean for one in result.result.measurements if one.metric == "throughput"}

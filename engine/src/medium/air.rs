@@ -181,6 +181,9 @@ impl Medium {
         if let Some(policer) = &mut radio.policer {
             policer.use_channel(sending.channel, sending.end.since(now));
         }
+        if let Some(share) = radio.share {
+            self.charge(share, now, sending.end.since(now));
+        }
         let number = self.free.pop().unwrap_or_else(|| u32::try_from(self.air.len()).unwrap_or(u32::MAX));
         let signal = Signal::new(number, &sending, form);
         let mut heard = self.spare.pop().unwrap_or_default();

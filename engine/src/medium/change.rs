@@ -6,7 +6,7 @@ use super::mobility::{Position, Static};
 use super::phy::Channel;
 use super::scan::Order;
 use super::settings::{Membership, RateSettings, Roaming, SettingsError, tuned};
-use super::{Medium, Outside, RadioId, RadioSettings, rate};
+use super::{Medium, Outside, Policed, RadioId, RadioSettings, SlotSettings, rate};
 use crate::time::Span;
 
 /// A change of a radio.
@@ -35,6 +35,12 @@ pub enum RadioChange {
         /// Time on each channel in nanoseconds, 1 ms to 10 s.
         dwell_ns: u64,
     },
+    /// Another grant of the radio's slice; transmissions that begin from now on are checked against
+    /// it. A radio on another channel is tuned to the first one of the grant, and power above that of
+    /// the grant is lowered to it, except for [`Membership::Wlan`]: these are up to the node's stack.
+    Grant(Box<Policed>),
+    /// Other time slots, or none. An exchange in progress goes on to its end.
+    Slots(Option<SlotSettings>),
     /// On, or off: an inactive radio neither receives nor sends, and drops queued frames.
     On(bool),
 }
@@ -107,6 +113,10 @@ impl Medium {
                 let roaming = Roaming { ssid: "any".to_owned(), dwell_ns: *dwell_ns, ..Roaming::default() };
                 with(RadioSettings { membership: Membership::Station(roaming), ..state.settings.clone() })
             }
+            RadioChange::Grant(policed) => self.check_grant(radio, policed).map(|_| ()),
+            RadioChange::Slots(slots) => {
+                with(RadioSettings { slots: slots.clone(), ..state.settings.clone() })
+            }
             RadioChange::Position(_) | RadioChange::RtsOctets(_) | RadioChange::On(_) => Ok(()),
         }
     }
@@ -156,6 +166,12 @@ impl Medium {
                 };
                 self.survey(index, order);
             }
+            RadioChange::Grant(policed) => {
+                // Was checked above.
+                let _ = self.police(radio, policed);
+                self.follow_grant(radio, policed, outside);
+            }
+            RadioChange::Slots(slots) => self.set_slots(index, slots.as_ref()),
             RadioChange::RtsOctets(octets) => state.settings.rts_octets = *octets,
             RadioChange::Position(place) => {
                 self.reach.places[index].mobility = Box::new(Static(*place));
@@ -181,6 +197,21 @@ impl Medium {
         }
     }
 
+    /// Brings a radio that follows its grant within it.
+    fn follow_grant(&mut self, radio: RadioId, policed: &Policed, outside: &mut impl Outside) {
+        let settings = &self.radios[radio.index()].settings;
+        if settings.membership == Membership::Wlan {
+            return;
+        }
+        let (channel, power_dbm) = (settings.channel, settings.power_dbm);
+        if let Some(&first) = policed.channels.first().filter(|_| !policed.channels.contains(&channel)) {
+            self.change(radio, &RadioChange::Channel(first), outside);
+        }
+        if let Some(most) = policed.power_dbm.filter(|&most| power_dbm > most) {
+            self.change(radio, &RadioChange::Power(most), outside);
+        }
+    }
+
     /// Tunes a radio to a channel.
     pub(super) fn retune(&mut self, index: usize, channel: Channel) {
         if self.reach.places[index].channel == channel {
@@ -195,6 +226,7 @@ impl Medium {
         self.reach.power_changed(index);
         self.reach.retuned();
         self.end_receptions(index);
+        self.follow_channel(index);
         self.soak(index);
         self.timers.set(index, self.radios[index].next_at());
         self.review_card_of(index);

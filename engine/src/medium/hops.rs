@@ -154,6 +154,7 @@ impl Medium {
         self.reach.retuned();
         for &index in &moved {
             self.end_receptions(index);
+            self.follow_channel(index);
             self.soak(index);
         }
         self.hopped = moved;

@@ -36,6 +36,8 @@ impl Radio {
             && self.lanes.len() == 1
             && !self.settings.as_ns3
             && self.windows.is_none()
+            && self.watched.is_none()
+            && self.share.is_none()
             && self.switched_on
             && self.stage == Stage::Free
             && self.answer.is_none()

@@ -48,6 +48,7 @@ mod radio;
 mod reach;
 mod scan;
 mod settings;
+mod shares;
 mod slots;
 mod sniff;
 mod timers;
@@ -117,9 +118,11 @@ enum Event {
     /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
     RequestUnanswered { cluster: ClusterId, since: Instant },
     /// A transmission window of a radio begins or ends.
-    Window { radio: u32 },
+    Window { radio: u32, epoch: u32 },
     /// A dwell of this length in nanoseconds begins.
     Hop { dwell: u64 },
+    /// Looks for slices that do not use their airtime while others wait for it.
+    Share { group: u32 },
     /// The next step of a card.
     Card { card: u32, epoch: u32 },
     /// A radio violated its grant too often.
@@ -156,6 +159,8 @@ pub struct Medium {
     hopped: Vec<usize>,
     /// Slices and their violations.
     registry: police::Registry,
+    /// Slices that share channels by weights.
+    groups: Vec<shares::Group>,
     sniffing: bool,
     calendar: Calendar<Event>,
     timers: Timers,
@@ -202,6 +207,7 @@ impl Medium {
             dwells: Vec::new(),
             hopped: Vec::new(),
             registry: police::Registry::default(),
+            groups: Vec::new(),
             sniffing: false,
             calendar: Calendar::default(),
             timers: Timers::default(),
@@ -294,11 +300,8 @@ impl Medium {
         });
         let wlan = settings.membership == Membership::Wlan;
         let slot = phy.slot + Span::from_micros(3 * u64::from(settings.coverage_class));
-        let tables = [
-            settings.slots.as_ref().map(SlotSettings::windows),
-            settings.hops.as_ref().map(HopSettings::windows),
-        ];
-        let windows = Windows::of(tables.into_iter().flatten());
+        let windows = Windows::of(&settings);
+        let watched = settings.slots.as_ref().filter(|slots| !slots.hold).map(SlotSettings::windows);
         let in_window = windows.as_ref().is_none_or(|windows| windows.window_end(self.now).is_some());
         let hops = settings.hops.as_ref().map(|hops| Sequence::new(hops, checked.hops));
         if !wlan {
@@ -379,9 +382,12 @@ impl Medium {
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             policer: None,
+            share: None,
             in_window,
+            window_epoch: 0,
             windows,
             hops,
+            watched,
             settings,
         });
         self.watch_windows(id.0);
@@ -436,8 +442,9 @@ impl Medium {
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
-                Event::Window { radio } => self.window_edge(radio),
+                Event::Window { radio, epoch } => self.window_edge(radio, epoch),
                 Event::Hop { dwell } => self.hop(dwell),
+                Event::Share { group } => self.seek_stalled(group as usize),
                 Event::Card { card, epoch } => self.card_due(card, epoch, outside),
                 Event::Cut { radio } => self.cut(radio, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),

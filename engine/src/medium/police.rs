@@ -3,11 +3,15 @@
 //! A transmission violates the grant if its channel is not one of the grant, if the radio's power is
 //! above that of the grant, or if a frame of a node's own 802.11 stack uses a name of somebody else:
 //! the transmitter address of another radio, or, in a beacon or a probe response, the SSID or BSSID
-//! of another slice. An SSID or BSSID that no slice was given belongs to the slice that announces it
+//! of another slice. So does a frame exchange outside of the slots, if the radio does not wait for
+//! them. An SSID or BSSID that no slice was given belongs to the slice that announces it
 //! first. A radio without a slice is not checked.
 //!
+//! A grant may change at an exact time ([`RadioChange::Grant`]). Transmissions that begin at or after
+//! it are checked against the new one.
+//!
 //! Violations that follow each other within [`GAP`] at one radio, and differ in nothing but their
-//! time, are one [`Violation`] with a number of frames.
+//! time, or the time outside of slots, are one [`Violation`] with a number of frames.
 
 use std::collections::BTreeMap;
 
@@ -42,6 +46,10 @@ pub struct Policed {
     pub power_dbm: Option<f64>,
     /// SSIDs that belong to the slice.
     pub ssids: Vec<String>,
+    /// Weight of the slice in the airtime of its channel, 1 to 1000; `None` for contention without
+    /// weights.
+    #[serde(default)]
+    pub airtime_weight: Option<u16>,
     /// What follows a violation.
     pub police: Police,
 }
@@ -71,6 +79,8 @@ pub enum Violated {
     Ssid,
     /// The BSSID belongs to another slice.
     Bssid,
+    /// The frame exchange does not fit into the slots of the slice.
+    Slot,
 }
 
 impl Violated {
@@ -83,6 +93,7 @@ impl Violated {
             Self::Address => "address",
             Self::Ssid => "ssid",
             Self::Bssid => "bssid",
+            Self::Slot => "slot",
         }
     }
 }
@@ -100,7 +111,8 @@ pub struct Violation {
     pub until: Instant,
     /// Number of transmissions.
     pub frames: u64,
-    /// By how much: MHz from the nearest channel of the grant, dB above its power; 0 otherwise.
+    /// By how much: MHz from the nearest channel of the grant, dB above its power, the longest time
+    /// of one exchange outside of the slots in microseconds; 0 otherwise.
     pub amount: f64,
     /// The channel of the transmissions.
     pub channel: Channel,
@@ -213,14 +225,9 @@ impl Medium {
     /// A second call replaces the grant.
     ///
     /// # Errors
-    /// Names a channel that the radio does not have.
+    /// Names a channel that the radio does not have, or a weight out of range.
     pub fn police(&mut self, radio: RadioId, policed: &Policed) -> Result<(), SettingsError> {
-        let state = &self.radios[radio.index()];
-        let channels = policed
-            .channels
-            .iter()
-            .map(|&number| tuned(&state.name, state.phy, number))
-            .collect::<Result<Vec<_>, _>>()?;
+        let channels = self.check_grant(radio, policed)?;
         let slice = self.registry.number(&policed.slice, &channels);
         for ssid in policed.ssids.iter().filter(|ssid| !ssid.is_empty()) {
             self.registry.ssids.entry(ssid.clone().into_bytes()).or_insert(slice);
@@ -242,7 +249,26 @@ impl Medium {
             },
         };
         self.radios[radio.index()].policer = Some(Box::new(policer));
+        self.set_weight(radio.index(), slice, policed.airtime_weight);
         Ok(())
+    }
+
+    /// Checks a grant, and returns its channels.
+    pub(super) fn check_grant(
+        &self,
+        radio: RadioId,
+        policed: &Policed,
+    ) -> Result<Vec<Channel>, SettingsError> {
+        let state = &self.radios[radio.index()];
+        if let Some(weight) = policed.airtime_weight.filter(|weight| !(1..=1000).contains(weight)) {
+            return Err(SettingsError::Range {
+                radio: state.name.clone(),
+                setting: "airtime_weight",
+                value: weight.to_string(),
+                range: "1 to 1000",
+            });
+        }
+        policed.channels.iter().map(|&number| tuned(&state.name, state.phy, number)).collect()
     }
 
     /// The violations so far, in the order of their beginning, and the number of transmissions that
@@ -304,6 +330,14 @@ impl Medium {
         }
     }
 
+    /// Records an exchange that does not fit into the radio's slots; true if it must not begin.
+    pub(super) fn refuses_slot(&mut self, index: usize, now: Instant, by: Span) -> bool {
+        let channel = self.reach.places[index].channel;
+        #[allow(clippy::cast_precision_loss)] // exchanges are short
+        let microseconds = by.nanos() as f64 / 1e3;
+        self.violate(index, now, channel, (Violated::Slot, microseconds, None))
+    }
+
     /// Checks the names in a frame of a node's own stack; true if it must not be transmitted.
     pub(super) fn refuses_names(
         &mut self,
@@ -349,12 +383,16 @@ impl Medium {
         policer.violations += 1;
         let records = &mut self.registry.records;
         let same = |old: &Violation| {
-            (old.what, old.amount.to_bits(), old.channel, old.owner)
-                == (what, amount.to_bits(), channel, owner)
+            (old.what, old.channel, old.owner) == (what, channel, owner)
+                && (what == Violated::Slot || old.amount.to_bits() == amount.to_bits())
                 && now.since(old.until) <= GAP
         };
         match policer.latest.filter(|&at| records.get(at).is_some_and(same)) {
-            Some(at) => (records[at].until, records[at].frames) = (now, records[at].frames + 1),
+            Some(at) => {
+                let record = &mut records[at];
+                (record.until, record.frames) = (now, record.frames + 1);
+                record.amount = record.amount.max(amount);
+            }
             None if records.len() < RECORDS => {
                 policer.latest = Some(records.len());
                 let (radio, from, until) = (RadioId(number), now, now);

@@ -12,8 +12,9 @@ use super::police::Policer;
 use super::rate::RateControl;
 use super::scan::{Order, Scan, Scanned};
 use super::settings::RadioSettings;
+use super::shares::Share;
 use super::wideband::Wideband;
-use super::windows::Windows;
+use super::windows::{Table, Windows};
 use crate::frame::Frame;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
@@ -134,7 +135,7 @@ pub(super) struct Lane {
     pub(super) slots: u32,
     /// When counting of slots (re)starts; NEVER while the channel is busy.
     pub(super) from: Instant,
-    /// True while its first frame waits for the radio's next window.
+    /// True while its first frame waits for the radio's next window, or for other slices.
     pub(super) deferred: bool,
 }
 
@@ -316,11 +317,17 @@ pub(super) struct Radio {
     pub(super) peers: BTreeMap<u32, PeerCounts>,
     /// Checks the transmissions of a slice's radio.
     pub(super) policer: Option<Box<Policer>>,
+    /// Its part in the weighted airtime of its slice.
+    pub(super) share: Option<Share>,
     /// Transmission windows, and whether it is in one; true without windows.
     pub(super) windows: Option<Box<Windows>>,
     pub(super) in_window: bool,
     /// The sequence of its channels, if it hops.
     pub(super) hops: Option<Box<Sequence>>,
+    /// Counts changes of its windows; identifies edges of earlier ones as obsolete.
+    pub(super) window_epoch: u32,
+    /// The windows of slots that it does not wait for.
+    pub(super) watched: Option<Table>,
 }
 
 /// Duplicate detection state of a sender.

@@ -4,6 +4,10 @@
 //! from the start of the engine's time. Adjacent own slots are one window ([`super::windows`]). Each
 //! window ends [`SlotSettings::guard_ns`] before the end of its last slot.
 //!
+//! A radio that does not [hold](SlotSettings::hold) its frames contends at any time, and each of its
+//! exchanges that does not fit into a window is a violation of its slice's grant
+//! ([`super::Violated::Slot`]) by the time outside of all windows.
+//!
 //! The share of the channel of a radio with `k` of `n` slots in `w` windows is
 //! `(k * length - w * guard) / (n * length)`, less the rests in which no exchange fits.
 
@@ -23,6 +27,13 @@ pub struct SlotSettings {
     pub guard_ns: u64,
     /// Numbers of the radio's own slots from 0, ascending; at least one.
     pub own: Vec<u16>,
+    /// Frames wait for the radio's slots; otherwise the police is told of those that do not.
+    #[serde(default = "holds")]
+    pub hold: bool,
+}
+
+const fn holds() -> bool {
+    true
 }
 
 /// Longest slot in nanoseconds.
@@ -68,10 +79,10 @@ impl SlotSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Instant;
+    use crate::time::{Instant, Span};
 
     fn table(own: &[u16]) -> Table {
-        SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: own.to_vec() }.windows()
+        SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: own.to_vec(), hold: true }.windows()
     }
 
     #[test]
@@ -85,6 +96,19 @@ mod tests {
         assert_eq!(end(3_000), Some(3_900));
         assert_eq!(end(4_000), Some(5_900));
         assert_eq!(end(7_950), None);
+    }
+
+    #[test]
+    fn the_time_outside_of_all_windows_is_exact() {
+        let table = table(&[0, 1, 3]);
+        let outside = |at, long| table.outside(Instant::from_nanos(at), Span::from_nanos(long)).nanos();
+        assert_eq!(outside(0, 1_900), 0);
+        assert_eq!(outside(1_899, 1), 0);
+        assert_eq!(outside(1_899, 2), 1);
+        assert_eq!(outside(2_000, 500), 500);
+        assert_eq!(outside(2_950, 100), 50);
+        // Three frames of 4 us with 100 ns, 1 us and 100 ns outside of the windows.
+        assert_eq!(outside(0, 12_000), 3 * 1_200);
     }
 
     #[test]
@@ -102,7 +126,7 @@ mod tests {
 
     #[test]
     fn flaws_are_named() {
-        let good = SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: vec![0, 2] };
+        let good = SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: vec![0, 2], hold: true };
         assert_eq!(good.flaw(), None);
         let flaw = |settings: SlotSettings| settings.flaw().map(|(name, ..)| name);
         assert_eq!(flaw(SlotSettings { frame: 0, ..good.clone() }), Some("slots.frame"));

@@ -167,6 +167,7 @@ impl Medium {
         radio.book(now, false);
         radio.recount(now);
         radio.restart(now);
+        self.follow_channel(index);
         self.timers.set(index, self.radios[index].next_at());
         self.review_card_of(index);
     }

@@ -12,6 +12,9 @@
 //! with the last exchange that fits. Responses are sent at any time: those that ask for them keep to
 //! their own windows.
 
+use super::hops::HopSettings;
+use super::settings::RadioSettings;
+use super::slots::SlotSettings;
 use super::{Event, Medium};
 use crate::calendar::Class;
 use crate::time::{Instant, Span};
@@ -45,6 +48,20 @@ impl Table {
         Instant::from_nanos(start + next.unwrap_or(self.period + self.windows[0].0))
     }
 
+    /// Time of an exchange from `at` on that is in no window.
+    pub(super) fn outside(&self, at: Instant, exchange: Span) -> Span {
+        let (mut period, _) = self.split(at);
+        let end = at.nanos() + exchange.nanos();
+        let mut inside = 0;
+        while period < end {
+            for &(from, until) in &self.windows {
+                inside += (period + until).min(end).saturating_sub((period + from).max(at.nanos()));
+            }
+            period += self.period;
+        }
+        exchange.saturating_sub(Span::from_nanos(inside))
+    }
+
     /// True if a window begins at `at`.
     fn begins(&self, at: Instant) -> bool {
         let (_, offset) = self.split(at);
@@ -63,8 +80,14 @@ impl Table {
 pub(super) struct Windows(Vec<Table>);
 
 impl Windows {
-    /// The windows of these tables; `None` without a table: the radio starts exchanges at any time.
-    pub(super) fn of(tables: impl IntoIterator<Item = Table>) -> Option<Box<Self>> {
+    /// The windows that these settings hold a radio to; `None` if it starts exchanges at any time.
+    pub(super) fn of(settings: &RadioSettings) -> Option<Box<Self>> {
+        let slots = settings.slots.as_ref().filter(|slots| slots.hold).map(SlotSettings::windows);
+        Self::common([slots, settings.hops.as_ref().map(HopSettings::windows)].into_iter().flatten())
+    }
+
+    /// The windows that all tables have in common; `None` without a table.
+    fn common(tables: impl IntoIterator<Item = Table>) -> Option<Box<Self>> {
         let tables: Vec<Table> = tables.into_iter().collect();
         (!tables.is_empty()).then(|| Box::new(Self(tables)))
     }
@@ -90,18 +113,45 @@ impl Medium {
     /// Schedules the next edge of a radio's windows.
     pub(super) fn watch_windows(&mut self, radio: u32) {
         let now = self.now;
-        let Some(windows) = &self.radios[radio as usize].windows else { return };
-        let at = windows.next_edge(now);
-        self.calendar.push(at, Class::Timer, radio, Event::Window { radio });
+        let state = &self.radios[radio as usize];
+        let Some(windows) = &state.windows else { return };
+        let event = Event::Window { radio, epoch: state.window_epoch };
+        self.calendar.push(windows.next_edge(now), Class::Timer, radio, event);
     }
 
     /// A window of a radio begins or ends.
-    pub(super) fn window_edge(&mut self, radio: u32) {
+    pub(super) fn window_edge(&mut self, radio: u32, epoch: u32) {
+        if self.radios[radio as usize].window_epoch == epoch {
+            self.open_or_close(radio);
+            self.watch_windows(radio);
+        }
+    }
+
+    /// Gives a radio other slots from now on. An exchange in progress goes on to its end.
+    pub(super) fn set_slots(&mut self, index: usize, slots: Option<&SlotSettings>) {
+        self.wake(index);
+        let now = self.now;
+        let state = &mut self.radios[index];
+        state.settings.slots = slots.cloned();
+        state.windows = Windows::of(&state.settings);
+        state.watched = slots.filter(|slots| !slots.hold).map(SlotSettings::windows);
+        state.window_epoch += 1;
+        // Frames that did not fit into the old slots are tried anew.
+        state.in_window = false;
+        state.recount(now);
+        let radio = u32::try_from(index).unwrap_or(u32::MAX);
+        self.move_to_group(index);
+        self.open_or_close(radio);
+        self.watch_windows(radio);
+    }
+
+    /// Lets a radio contend in its windows only.
+    fn open_or_close(&mut self, radio: u32) {
         let now = self.now;
         let state = &mut self.radios[radio as usize];
-        let Some(windows) = &state.windows else { return };
-        let open = windows.window_end(now).is_some();
-        if open && (!state.in_window || windows.begins(now)) {
+        let windows = state.windows.as_ref();
+        let open = windows.is_none_or(|windows| windows.window_end(now).is_some());
+        if open && (!state.in_window || windows.is_some_and(|windows| windows.begins(now))) {
             // The channel is sensed anew in the window.
             state.free_since = state.free_since.max(now);
             for lane in &mut state.lanes {
@@ -115,7 +165,6 @@ impl Medium {
         state.recount(now);
         state.set_access();
         self.timers.set(radio as usize, self.radios[radio as usize].next_at());
-        self.watch_windows(radio);
     }
 
     /// True if an exchange of this length must wait for the radio's next window.
@@ -133,7 +182,7 @@ mod tests {
     fn the_windows_of_two_tables_are_those_that_both_have() {
         let slots = Table::new(4_000, vec![(0, 1_900), (3_000, 3_900)]);
         let dwells = Table::new(700, vec![(0, 600)]);
-        let windows = Windows::of([slots, dwells]).expect("two tables");
+        let windows = Windows::common([slots, dwells]).expect("two tables");
         let end = |at| windows.window_end(Instant::from_nanos(at)).map(Instant::nanos);
         assert_eq!(end(0), Some(600));
         assert_eq!(end(600), None);
@@ -151,6 +200,6 @@ mod tests {
         .take(7)
         .collect();
         assert_eq!(edges, [600, 700, 1_300, 1_400, 1_900, 2_000, 2_100]);
-        assert!(Windows::of([]).is_none());
+        assert!(Windows::common([]).is_none());
     }
 }

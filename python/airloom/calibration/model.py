@@ -24,9 +24,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from airloom.errors import RunError, writing
+from airloom.errors import LabError, RunError, ScenarioError, writing
 from airloom.host.machine import machine
 from airloom.results.result import Part
 
@@ -84,18 +84,32 @@ def folder() -> Path:
 def load(kind: str) -> Calibration | None:
     """Returns a kind's calibration on this machine; None without one, or for another machine's."""
     path = folder() / f"{kind}.json"
-    try:
-        found = Calibration.model_validate_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValidationError) as error:
-        raise RunError(
-            "calibration.unreadable", f"this calibration cannot be read: {error}", where=str(path),
-            cure=f"make it anew: airloom calibrate {kind}",
-        ) from error  # fmt: skip
+    found = _read(path, f"make it anew: airloom calibrate {kind}", RunError)
     here = machine()
     same = all(found.machine.get(name) == here[name] for name in ("processors", "architecture"))
     return found if same and found.version == SCHEMA else None
+
+
+def read(path: Path) -> Calibration:
+    """Returns the calibration in a file, of whatever machine; raises :class:`ScenarioError`."""
+    found = _read(path, "name a file that `airloom calibrate` has made", ScenarioError)
+    if found.version != SCHEMA or not found.ceilings:
+        raise ScenarioError(
+            "calibration.unreadable", "this release cannot use this calibration", where=str(path)
+        )
+    return found
+
+
+def _read(path: Path, cure: str, kind: type[LabError]) -> Calibration:
+    try:
+        return Calibration.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        first = str(error).splitlines()[0]
+        raise kind(
+            "calibration.unreadable", f"this calibration cannot be read: {first}", where=str(path), cure=cure
+        ) from error
 
 
 def keep(calibration: Calibration) -> Path:

@@ -29,6 +29,7 @@ from airloom.cli import (
     oml,
     packs,
     radio,
+    recommend,
     report,
     run,
     schema,
@@ -85,6 +86,7 @@ app.command("mn", context_settings={**_PASS_THROUGH, "help_option_names": []})(m
 app.command("mn-run", context_settings=_PASS_THROUGH, options_metavar="SCRIPT [ARGUMENT...]")(mn.run_command)
 app.command("compare")(compare.command)
 app.command("calibrate")(calibrate.command)
+app.command("recommend")(recommend.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)
 experiment.app.command("pack")(packs.pack_command)

@@ -43,7 +43,7 @@ FILES = {
 PERIOD_S = 0.5
 """Least time between two readings of the state."""
 SHARE = 0.02
-"""Largest share of the time that readings may take."""
+"""Largest share of one processor that readings may take."""
 MOST_STREAMS = 64
 MOST_CONSOLES = 32
 _TYPES = {".mjs": "text/javascript", ".js": "text/javascript", "": "text/plain"}
@@ -70,13 +70,18 @@ class Stream:
     async def _read(self) -> None:
         while (wait := self._next - time.monotonic()) > 0 and self.page.ended is None:
             await asyncio.sleep(min(wait, 0.1))
-        begun = time.monotonic()
+        self.state, took = await asyncio.to_thread(self._now)
+        self._next = time.monotonic() + max(PERIOD_S, took / SHARE)
+
+    def _now(self) -> tuple[dict[str, Any] | None, float]:
+        """The state, and the processor time that it took, in s; verdicts have a limit of their own."""
+        begun = time.thread_time()
         try:
-            self.state = await asyncio.to_thread(self.page.state)
+            state = self.page.state()
+            took = time.thread_time() - begun
+            return (None if state is None else state | {"verdict": self.page.verdict()}), took
         except LabError:
-            self.state = None
-        ended = time.monotonic()
-        self._next = ended + max(PERIOD_S, (ended - begun) / SHARE)
+            return None, time.thread_time() - begun
 
     async def events(self, role: str) -> AsyncIterator[str]:
         """Yields server-sent events until the run has ended."""

@@ -76,6 +76,11 @@ class Page(Watcher):
                 self._draw(run)
             return self._reader.read()
 
+    def verdict(self) -> Answer | None:
+        """The verdict on the run that is up, so far."""
+        with self._lock:
+            return None if self._reader is None else self._reader.verdict()
+
     def end(self, failure: str | None = None) -> None:
         """No further run follows."""
         with self._lock:

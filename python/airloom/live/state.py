@@ -18,7 +18,7 @@ from airloom.runs.single import OneRun
 VERDICT_S = 5.0
 """Least time between two verdicts, which read counters of every node."""
 VERDICT_SHARE = 0.02
-"""Largest share of the time that verdicts may take."""
+"""Largest share of one processor that verdicts may take."""
 MOST_VIOLATIONS = 50
 
 Answer = dict[str, Any]
@@ -112,7 +112,6 @@ class Reader:
                 "dropped": {reason: frames for reason, frames in ledger["dropped"].items() if frames},
                 "host_lost": sum(evidence.host_lost(ledger).values()),
             },
-            "verdict": self._judged() if world.running else None,
             "violations": self._violations(),
         }
         self._at = at
@@ -205,12 +204,12 @@ class Reader:
             "last": [one.model_dump(mode="json") for one in found[-MOST_VIOLATIONS:]],
         }
 
-    def _judged(self) -> Answer | None:
-        """The verdict so far, from time to time."""
-        begun = time.monotonic()
-        if begun >= self._next_verdict:
+    def verdict(self) -> Answer | None:
+        """Returns the verdict so far, which is judged from time to time; None before the start."""
+        if self._run.world.running and time.monotonic() >= self._next_verdict:
+            begun = time.thread_time()
             verdict = self._run.verdict()
             self._verdict = {"status": verdict.status, "reasons": list(verdict.reasons)}
-            ended = time.monotonic()
-            self._next_verdict = ended + max(VERDICT_S, (ended - begun) / VERDICT_SHARE)
+            pause = max(VERDICT_S, (time.thread_time() - begun) / VERDICT_SHARE)
+            self._next_verdict = time.monotonic() + pause
         return self._verdict

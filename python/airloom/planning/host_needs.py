@@ -43,16 +43,21 @@ def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
     return list(found.values())
 
 
+def guest_memory(plan: Plan) -> dict[tuple[str, str], int]:
+    """Returns the octets that each guest may use; a guest that several nodes share stands there once."""
+    return {
+        ("guest", node.guest.shared) if node.guest.shared is not None else ("node", name): node.guest.memory
+        for name, node in plan.nodes.items()
+        if node.guest is not None
+    }
+
+
 def _memory(plan: Plan) -> HostError | None:
     """Returns an error if the guests may use more memory together than this machine has.
 
     What a guest was given it may use at any time, and the kernel then ends one of the programs.
     """
-    guests = {
-        ("guest", node.guest.shared) if node.guest.shared is not None else ("node", name): node.guest.memory
-        for name, node in plan.nodes.items()
-        if node.guest is not None
-    }
+    guests = guest_memory(plan)
     asked, there = sum(guests.values()), memory_octets()
     if asked <= there:
         return None

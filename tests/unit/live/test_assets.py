@@ -26,4 +26,6 @@ def test_the_terminal_is_the_published_one() -> None:
 def test_the_pages_scripts_make_no_markup_from_text() -> None:
     for script in WEB.glob("*.js"):
         text = script.read_text(encoding="utf-8")
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text), script.name
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text), (
+            script.name
+        )

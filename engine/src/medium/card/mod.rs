@@ -307,6 +307,7 @@ impl Medium {
             self.listen(index, now);
             self.radios[index].hold(held, now);
             self.timers.set(index, self.radios[index].next_at());
+            self.yield_share(index);
         }
     }
 

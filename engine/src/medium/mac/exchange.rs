@@ -187,6 +187,9 @@ impl Medium {
         if self.radios[index].policer.is_some() && self.refuses(index, now) {
             return self.refuse(index, lane, now, outside);
         }
+        if self.must_defer(index, now) {
+            return self.hold(index, lane);
+        }
         self.look_up_receiver(index, lane);
         let radio = &mut self.radios[index];
         radio.lanes[lane].backing_off = false;
@@ -194,7 +197,7 @@ impl Medium {
         let waiting = &radio.lanes[lane].queue[0];
         let (octets, _) = radio.piece(waiting);
         let announces = radio.announces(waiting, octets);
-        if !announces && radio.windows.is_none() {
+        if !announces && radio.windows.is_none() && radio.watched.is_none() {
             return self.send_data(index, lane, now, None);
         }
         let addresses = waiting.mpdu.map(|mpdu| mpdu.addresses);
@@ -203,6 +206,12 @@ impl Medium {
         let radio = &self.radios[index];
         if radio.windows.is_some() && self.must_wait(index, now, radio.exchange_time(lane, rate)) {
             return self.hold(index, lane);
+        }
+        let watched = radio.watched.as_ref();
+        let outside_slots = watched.map(|slots| slots.outside(now, radio.exchange_time(lane, rate)));
+        let outside_slots = outside_slots.unwrap_or(Span::ZERO);
+        if outside_slots > Span::ZERO && self.refuses_slot(index, now, outside_slots) {
+            return self.refuse(index, lane, now, outside);
         }
         if !announces {
             return self.send_data(index, lane, now, Some(rate));
@@ -218,7 +227,7 @@ impl Medium {
         self.begin(index, Stage::Sending(lane_number(lane)), now, sending);
     }
 
-    /// Lets a lane's first frame wait for the radio's next window.
+    /// Lets a lane's first frame wait for the radio's next window, or for other slices.
     fn hold(&mut self, index: usize, lane: usize) {
         let radio = &mut self.radios[index];
         radio.back_off(lane);
@@ -365,6 +374,7 @@ impl Medium {
         radio.recount(now);
         radio.set_access();
         self.exchange_ended(index);
+        self.yield_share(index);
     }
 
     /// Handles the awaited clear-to-send or acknowledgment.
@@ -468,7 +478,8 @@ impl Medium {
         let rate = radio.data_rate(lane, now);
         let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
         radio.lanes[lane].queue[0].rate = Some(rate);
-        now + span <= radio.txop_until && !self.must_wait(index, now, span)
+        let leaves = radio.watched.as_ref().is_some_and(|slots| slots.outside(now, span) > Span::ZERO);
+        now + span <= radio.txop_until && !leaves && !self.must_wait(index, now, span)
     }
 
     /// Handles a missing response.

@@ -62,6 +62,7 @@ impl Medium {
         self.end_receptions(index);
         self.radios[index].set_access();
         self.timers.set(index, self.radios[index].next_at());
+        self.yield_share(index);
     }
 
     /// Queues a frame in a lane if the driver has a free buffer and the queue is below its limit.

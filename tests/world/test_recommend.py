@@ -1,0 +1,74 @@
+"""A recommendation from nothing: its own calibration, a trial, and corrected values against native ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airloom.recommend import trials
+from airloom.runs.progress import Watcher
+from helpers.calibrations import made
+from helpers.tries import Tries
+
+pytestmark = pytest.mark.world
+
+SCENARIO = """\
+name: thin
+nodes: {a: , b: }
+links: [{ends: [a, b]}]
+measurements:
+  - {name: flow, traffic: {from: a, to: b, interval: 5 ms, size: 100 B, duration: 2 s}}
+"""
+
+
+@pytest.mark.measures
+@pytest.mark.timeout(400)
+def test_a_corrected_delay_is_the_native_one(
+    tries: Tries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(trials, "TRIALS", 1)
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    for attempt in tries:
+        with attempt:
+            trial = trials.prepared(tmp_path / "s.yaml", ["netns"])
+            found = trials.recommend(trial, attempt.folder, watcher=Watcher(), progress=lambda text: None)
+            (answer,) = found.answers
+            attempt.judge(answer.status, answer.reasons)
+            assert (found.kind, answer.calibration) == ("netns", "short")
+            assert answer.verdict("voice") == "harmless"
+            assert answer.carried.nodes >= 2
+            delay = next(one for one in answer.figures if one.advice.metric == "delay_mean")
+            assert delay.native is not None
+            assert delay.native < delay.advice.value
+            assert delay.advice.verdict in ("correctable", "unusable")
+            if delay.advice.verdict == "correctable":
+                corrected, half = delay.advice.corrected or 0.0, delay.advice.half_width or 0.0
+                assert abs(corrected - delay.native) < abs(delay.advice.value - delay.native)
+                # The native mean of one run has an interval of its own, about that of the calibration.
+                assert abs(corrected - delay.native) <= 2 * half
+
+
+@pytest.mark.timeout(100)
+def test_the_command_answers_in_json(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    (tmp_path / "netns.json").write_text(json.dumps(made().model_dump(mode="json", by_alias=True)))
+    words = ["recommend", "s.yaml", "--kind", "netns", "--calibration", "netns.json", "--json", "-"]
+    done = subprocess.run(
+        [sys.executable, "-m", "airloom", *words],
+        cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "trying netns: about" in done.stderr
+    raw = json.loads(done.stdout)
+    assert raw["kind"] == "netns"
+    assert raw["relevant"] == ["throughput", "real-time"]
+    (kind,) = raw["kinds"]
+    assert kind["latency_ns"]["harmless"] == pytest.approx(2.4e6)
+    assert kind["carried"]["nodes"] > 2
+    assert {one["metric"] for one in kind["figures"]} == {"throughput", "delay_mean", "jitter_mean"}
+    assert all(one["native"] for one in kind["figures"])
