@@ -8,7 +8,9 @@ use airloom_engine::medium::error::{ErrorModel, Standard};
 use airloom_engine::medium::mobility::{Position, Static};
 use airloom_engine::medium::phy::{Coding, Modulation};
 use airloom_engine::medium::propagation::{Disk, PathLoss};
-use airloom_engine::medium::{CardSettings, CodeSettings, Membership, RadioId, RadioSettings};
+use airloom_engine::medium::{
+    CardSettings, CodeSettings, Membership, Police, Policed, RadioId, RadioSettings,
+};
 use airloom_engine::time::Span;
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
 
@@ -217,6 +219,50 @@ fn only_the_own_code_is_decoded_and_deferred_to() {
     assert!(apart.iter().all(|flow| (flow / alone - 1.0).abs() < 0.01), "{apart:?} of {alone}");
     let near: f64 = flows(&codes, 0.5, 6.0, 20.0).iter().sum();
     assert!((near / alone - 1.0).abs() < 0.1, "{near} of {alone}");
+}
+
+#[test]
+fn weights_of_airtime_hold_among_slices_of_one_code() {
+    let pairs = |codes: [CodeSettings; 2]| {
+        let mut world = World::new(1, reference_loss());
+        let (mut flows, mut airtimes) = ([0.0; 2], [0u64; 2]);
+        let pairs: Vec<_> = (0u16..)
+            .zip(codes)
+            .map(|(number, code)| {
+                let x = f64::from(number) * 0.5;
+                let radios = [0.0, 1.0].map(|y| world.add(with(code, 36.0), x, y));
+                for radio in radios {
+                    let policed = Policed {
+                        slice: format!("slice {number}"),
+                        channels: vec![36],
+                        power_dbm: None,
+                        ssids: vec![],
+                        airtime_weight: Some(1 + 2 * number),
+                        police: Police::Watch,
+                    };
+                    world.medium.police(radio, &policed).expect("a grant");
+                }
+                radios
+            })
+            .collect();
+        for &[from, to] in &pairs {
+            world.saturate(at(0.0), from, to, PAYLOAD);
+        }
+        world.start_counting(at(0.0));
+        world.run(at(20.0));
+        for (place, [from, to]) in pairs.into_iter().enumerate() {
+            flows[place] = world.goodput(from, to, Span::from_secs(20));
+            let uses = [from, to].map(|radio| world.medium.uses(radio).to_vec());
+            airtimes[place] = uses.iter().flatten().map(|used| used.sent.nanos()).sum();
+        }
+        (flows, airtimes)
+    };
+    let (_, [one, three]) = pairs([aligned(8, 1), aligned(8, 1)]);
+    assert!((three as f64 / one as f64 / 3.0 - 1.0).abs() < 0.03, "{one}, {three}");
+    // On other codes nobody waits.
+    for flow in pairs([aligned(8, 1), aligned(8, 2)]).0 {
+        assert!((flow / expected(8) - 1.0).abs() < 0.01, "{flow}");
+    }
 }
 
 #[test]
