@@ -62,6 +62,10 @@ SCHEMES = {
         lambda number, count: {"channels": [CHANNELS[0]], "code": number},
         apart=CODED,
     ),
+    "airtime": Scheme(
+        "one channel, by weights 1 to n",
+        lambda number, count: {"channels": [CHANNELS[0]], "airtime_weight": number + 1},
+    ),
 }
 """A further scheme is a row here."""
 
@@ -161,6 +165,16 @@ def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) 
             says="shared",
             shape="c >= 0.2",
             c=c["shared"],
+        )
+        weighted = 1 - orbit.saturation() / (count * (count + 1) / 2) / (LOAD * 1e6)
+        campaign.claim(
+            f"airtime-{count}-{kind}",
+            f"{count} slices on one channel with weights of 1 to {count}: the first one gets the share of "
+            f"its weight, C = {weighted:.2f}.",
+            f"abs(c - {weighted:.4f}) <= 0.05",
+            says="airtime",
+            shape="c >= 0.2",
+            c=c["airtime"],
         )
         for scheme in ("fdm", "sdm", "tdm", "fh", "cdm"):
             campaign.claim(

@@ -6,11 +6,14 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,9 +28,10 @@ try:
 except HostError as error:
     pytest.skip(str(error), allow_module_level=True)
 
+from airloom.host import binaries
 from helpers import REPOSITORY
 from helpers.grid_server import WAIT_S, Server
-from helpers.nodes import PYTHON
+from helpers.nodes import PYTHON, eventually
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
 
@@ -56,6 +60,7 @@ class Laboratory:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.runs: list[subprocess.Popen[bytes]] = []
         self.inventory = folder / "room.yaml"
         self.inventory.write_text(TESTBED)
         self.socket = folder / "lab.sock"
@@ -73,9 +78,9 @@ class Laboratory:
         assert line.startswith(b"laboratory of room"), self.process.communicate(timeout=5)
         self.server.must("POST", "/v1/projects", {"name": "p"})
 
-    def started(self, *words: object) -> subprocess.Popen[bytes]:
+    def started(self, *words: object, become: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Starts the command of Airloom."""
-        command = [sys.executable, "-m", "airloom", *map(str, words)]
+        command = [*(become or [sys.executable]), "-m", "airloom", *map(str, words)]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder
         )
@@ -88,17 +93,23 @@ class Laboratory:
         return identity
 
     def run(
-        self, identity: str, name: str, radio: str, text: str, long: str, first: str = "position: [0 m"
+        self,
+        identity: str,
+        name: str,
+        radio: str,
+        text: str,
+        long: str,
+        first: str = "position: [0 m",
+        become: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """Starts a run in a reservation."""
+        """Starts a run in a reservation; ``become``: the words that make it another user's."""
         file = self.folder / f"{name}.yaml"
         said = SCENARIO.replace("NAME", name).replace("LONG", long).replace("RADIO", radio)
         said = said.replace("position: [0 m", first, 1)
         file.write_text(said + text)
-        out = self.folder / name
-        return self.started(
-            "grid", "run", file, "--reservation", identity, "--lab", self.socket, "--out", out
-        )
+        words = ("--reservation", identity, "--lab", self.socket, "--out", self.folder / name)
+        self.runs.append(self.started("grid", "run", file, *words, become=become))
+        return self.runs[-1]
 
     def result(self, name: str) -> dict[str, Any]:
         """The result of a run."""
@@ -106,9 +117,12 @@ class Laboratory:
         return found
 
     def close(self) -> None:
-        """Ends the laboratory and the manager."""
+        """Ends the laboratory and the manager, and runs that a failed test left."""
         self.process.send_signal(signal.SIGTERM)
         try:
+            for run in self.runs:
+                run.kill()
+                run.communicate()
             told, _ = self.process.communicate(timeout=WAIT_S)
             assert self.process.returncode == 0, told.decode()
         finally:
@@ -117,10 +131,12 @@ class Laboratory:
 
 
 @pytest.fixture
-def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    one = Laboratory(tmp_path)
-    with contextlib.closing(one):
-        yield one
+def laboratory() -> Iterator[Laboratory]:
+    # Folders of pytest are closed to other users.
+    with tempfile.TemporaryDirectory(prefix="airloom-grid-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        with contextlib.closing(Laboratory(Path(folder))) as one:
+            yield one
 
 
 FLOW = """\
@@ -188,3 +204,61 @@ def test_a_run_with_many_busy_programs_takes_no_processor_time_from_another(labo
         assert max(float(words[1]) for words in spun) < 2, "a run came up too late"
         used[name] = sum(float(words[2]) for words in spun)
     assert used["few"] / used["many"] > 0.7, used
+
+
+def of_user(number: int) -> list[str]:
+    """The words that start a Python of an ordinary user, with the packages of this one."""
+    become = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
+    for candidate in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"):
+        # It must be able to start itself, as the command does to enter a user namespace.
+        script = "import subprocess, sys, airloom._engine, httpx2; subprocess.run([sys.executable, '-V'])"
+        trial = [*become, candidate, "-c", script]
+        packages = f"{REPOSITORY / 'python'}:{sysconfig.get_path('purelib')}"
+        environment = {**os.environ, "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"}
+        if (
+            shutil.which("setpriv")
+            and not subprocess.run(trial, env=environment, capture_output=True).returncode
+        ):
+            return [*become, candidate]
+    pytest.skip("there is no Python here that an ordinary user may run with these packages")
+
+
+def test_ordinary_users_join_the_laboratory_of_root(laboratory: Laboratory) -> None:
+    """Neither can read or signal the other's processes, or leave its share of the processors."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv, to be two other users")
+    users = (65533, 65534)
+    pythons = {user: of_user(user) for user in users}
+    laboratory.folder.chmod(0o777)
+    programs = laboratory.folder / "bin"
+    programs.mkdir()
+    for program in binaries.OWN_PROGRAMS:
+        shutil.copy(binaries.find(program), programs / program)
+    laboratory.environment |= {
+        "AIRLOOM_BIN_DIR": str(programs),
+        "PYTHONPATH": f"{REPOSITORY / 'python'}:{sysconfig.get_path('purelib')}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": "/",
+    }
+    text = "programs: [{node: n1, name: up, run: echo up}]\n"
+    processes = {}
+    for user, radio in zip(users, ("w0", "w1"), strict=True):
+        identity = laboratory.book(f"of-{user}", 1)
+        become = pythons[user]
+        processes[user] = laboratory.run(identity, f"r{user}", radio, text, "10 s", become=become)
+    for user in users:
+        log = laboratory.folder / f"r{user}" / "nodes" / "n1"
+        eventually(lambda log=log: any("up" in path.read_text() for path in log.glob("up*")), "a run is up")
+    other = processes[users[1]].pid
+    as_first = pythons[users[0]][:-1]
+    for attempt in (f"cat /proc/{other}/environ", f"kill -0 {other}", f"ls /proc/{other}/fd"):
+        done = subprocess.run([*as_first, "sh", "-c", attempt], capture_output=True, text=True)
+        assert done.returncode != 0, f"{attempt}: {done.stdout}"
+    for procs in Path("/sys/fs/cgroup").glob(f"*/airloom-grid-{laboratory.process.pid}/**/cgroup.procs"):
+        done = subprocess.run([*as_first, "sh", "-c", f"echo $$ > {procs}"], capture_output=True)
+        assert done.returncode != 0, procs
+    for process in processes.values():
+        told, _ = process.communicate(timeout=WAIT_S)
+        if b"no user namespace" in told:
+            pytest.skip("an ordinary user has no namespaces on this machine")
+        assert process.returncode == 0, told.decode()

@@ -37,6 +37,7 @@ nodes:
     mobility:
       model: path
       points: [{at: 0 s, position: [5 m, 5 m]}, {at: 600 s, position: [305 m, 5 m]}]
+slices: {one: {grant: {nodes: [base, walker], channels: [36]}, police: watch}}
 switches: {s1: }
 links:
   - {ends: [h1, s1], rate: 10 Mbit/s}
@@ -44,7 +45,7 @@ links:
 """
 LOAD = """\
 programs:
-  - {node: walker, run: "ping -q -i 0.05 base", until_end: true}
+  - {node: walker-one, run: "ping -q -i 0.05 base-one", until_end: true}
 """
 MEASURED = """\
 measurements:
@@ -97,14 +98,14 @@ def shows(page: Any, script: str) -> None:
 
 def test_the_map_shows_nodes_their_movement_and_links(browser: Any, lab: Laboratory, tmp_path: Path) -> None:
     page = opened(browser, lab.operator, color_scheme="light", viewport={"width": 1280, "height": 1000})
-    for name in ("base", "walker"):
+    for name in ("base-one", "walker-one"):
         page.locator("#radio-map").get_by_role("button", name=f"Node {name}", exact=True).wait_for()
     for name in ("h1", "h2", "s1"):
         page.locator("#wired-map").get_by_role("button", name=f"Node {name}", exact=True).wait_for()
-    walker = page.locator("#radio-map .node[data-name=walker]")
-    shows(page, "document.querySelector('[data-name=walker]').dataset.east > 0")
+    walker = page.locator("#radio-map .node[data-name=walker-one]")
+    shows(page, "document.querySelector('[data-name=walker-one]').dataset.east > 0")
     before = float(walker.get_attribute("data-east"))
-    shows(page, f"document.querySelector('[data-name=walker]').dataset.east > {before + 0.5}")
+    shows(page, f"document.querySelector('[data-name=walker-one]').dataset.east > {before + 0.5}")
     page.get_by_text("Channel 36 (5180 MHz) of air").wait_for()
     shows(
         page,
@@ -118,6 +119,11 @@ def test_the_map_shows_nodes_their_movement_and_links(browser: Any, lab: Laborat
     row.get_by_text("up", exact=True).wait_for()
     lab.type("link h1 s1 set rate=3Mbit/s")
     row.get_by_text("3 Mbit/s").wait_for()
+    page.get_by_text("walker-one:wlan0, one").wait_for()
+    assert page.get_by_role("heading", name="Violations of grants").count() == 0
+    lab.type('py lab._one.world.set_radio("walker-one:wlan0", {"channel": 40})')
+    violation = page.locator("#violations tr").filter(has_text="walker-one:wlan0")
+    violation.get_by_text("20 MHz").wait_for()
     assert page.locator("img").count() == 0
     assert page.get_by_text("<img src=x").count() == 1
     page.locator("#verdict").get_by_text(re.compile("valid|degraded|invalid")).wait_for()
@@ -128,8 +134,12 @@ def test_the_map_shows_nodes_their_movement_and_links(browser: Any, lab: Laborat
 
 def test_a_console_is_used_by_keyboard_alone(browser: Any, lab: Laboratory, tmp_path: Path) -> None:
     page = opened(browser, lab.operator, viewport={"width": 1280, "height": 1000})
-    node = page.locator("#wired-map").get_by_role("button", name="Node h2", exact=True)
+    node = page.locator("#wired-map").get_by_role("button", name="Node h1", exact=True)
     node.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+        if page.evaluate("document.activeElement.dataset.name") == "h2":
+            break
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Node h2").wait_for()
     page.get_by_text("10.0.0.2/24").wait_for()
@@ -154,6 +164,12 @@ def test_a_console_is_used_by_keyboard_alone(browser: Any, lab: Laboratory, tmp_
     console.get_by_text("connected").wait_for()
     page.keyboard.type("exit 3\n")
     console.get_by_text("ended with exit code 3").wait_for()
+    refused = page.evaluate(
+        "new Promise((done) => {"
+        "const socket = new WebSocket(location.href.replace('http', 'ws') + 'console/nobody');"
+        "socket.onmessage = (event) => done(event.data); })"
+    )
+    assert "no node is called nobody" in refused
     assert page.wrong == []
     page.close()
 
@@ -202,14 +218,32 @@ def test_a_runs_page_has_its_measurements_and_ends_with_the_verdict(tmp_path: Pa
     finally:
         lab.kill()
     assert found["role"] == [{"role": "viewer"}]
-    assert {one["name"] for one in found["drawing"][0]["vertices"]} == {"h1", "h2", "base", "walker", "s1"}
+    assert {one["name"] for one in found["drawing"][0]["vertices"]} == {
+        "h1",
+        "h2",
+        "base-one",
+        "walker-one",
+        "s1",
+    }
     entries = {(one["kind"], one["text"]): one for some in found["entries"] for one in some}
     assert ["loss", "0"] in entries["measured", "echo"]["figures"]
     assert ("measuring", "echo") in entries
-    moving = [one["radios"]["walker:wlan0"]["position"][0] for one in found["state"] if one["running"]]
+    moving = [one["radios"]["walker-one:wlan0"]["position"][0] for one in found["state"] if one["running"]]
     assert moving == sorted(moving)
     assert moving[-1] > moving[0]
     ended = found["ended"][0]
     assert ended["status"] in ("valid", "degraded", "invalid")
     assert [(one["id"], one["outcome"]) for one in ended["claims"]] == [("lossless", "holds")]
     assert list(found)[-1] == "ended"
+
+
+@pytest.mark.parametrize("command", ["up", "run"])
+def test_an_invalid_address_is_refused_before_anything_starts(
+    tmp_path: Path, shell: Any, command: str
+) -> None:
+    (tmp_path / "watched.yaml").write_text(SCENARIO)
+    out = tmp_path / "out"
+    done = shell.run(command, str(tmp_path / "watched.yaml"), "--web-at", "8080", "--out", str(out))
+    assert done.returncode == 2
+    assert "'8080' is no address and port to serve the live page at" in done.stderr
+    assert not out.exists()

@@ -163,6 +163,16 @@ def test_runs_begin_and_end_independently(bench: Bench) -> None:
         assert ledger["offered"] > 0
 
 
+def test_a_descriptor_that_waits_does_not_stop_the_laboratory(bench: Bench) -> None:
+    """Flags of a TAP are shared with the process that made it, which may set them at any time."""
+    with bench.running("1") as one, bench.running("2") as two:
+        for node in one.nodes.values():
+            os.set_blocking(node.taps["w0"].fileno(), True)
+        # The engine reads what comes, and then finds nothing more.
+        assert said(one, "n1", "ping -c 3 -i 0.2 -W 2 10.9.0.12")[0] == 0
+        assert said(two, "n1", "ping -c 3 -i 0.2 -W 2 10.9.0.22")[0] == 0
+
+
 def test_a_run_that_is_killed_leaves_its_radios(bench: Bench) -> None:
     with bench.joined("1") as seat:
         add_radio(seat, "w0")
@@ -228,6 +238,7 @@ def add_radio(seat: joining.Seat, radio: str = "w0", node: str = "n1", **setting
         ("w0", {"slots": {"frame": 2, "length_ns": 10_000_000, "guard_ns": 100_000, "own": [0, 1]}}, "slots"),
         ("w0", {"slots": {"frame": 4, "length_ns": 10_000_000, "guard_ns": 100_000, "own": [0]}}, "slots"),
         ("w0", {"slots": "all"}, "the slots are not understood"),
+        ("w0", {"slots": {"own": [[]]}}, "the laboratory cannot do that|the slots are not granted"),
         ("w0", {"unknown": 1}, "unknown"),
     ],
     ids=repr,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import airloom
+from airloom import report
 from airloom.errors import RunError
 from airloom.scenario.model import Scenario
 from helpers.nodes import airloom_in_nodes
@@ -51,6 +52,22 @@ def test_two_slices_on_shared_nodes_have_a_channel_each(tmp_path: Path) -> None:
     # What the radio could not take is counted in its own queue, and nowhere else.
     assert set(result.ledger.dropped) == {"radio-queue-full"}
     assert result.ledger.dropped["radio-queue-full"] > 1000
+
+
+def test_a_flow_states_when_the_other_slice_was_active(tmp_path: Path) -> None:
+    flows = [
+        {"name": name, "traffic": {"from": f"n1-{name}", "to": f"n2-{name}", "rate": "5 Mbit/s",
+                                   "duration": duration, "at": at}}
+        for name, at, duration in (("one", "1 s", "5 s"), ("two", "4 s", "2 s"))
+    ]  # fmt: skip
+    run = airloom.run(Scenario(name="slices", measurements=flows, **shared()), out=tmp_path / "r")
+    for metric, least in (("other_airtime", 0.05), ("other_offered", 4e6)):
+        rows = run.samples("one", metric, "two")
+        before, during = rows[rows.t_ns <= 3e9], rows[(rows.t_ns > 4.5e9) & (rows.t_ns < 5.5e9)]
+        assert before.value.max() < least / 10
+        assert during.value.mean() > least
+    page = report.write([tmp_path / "r"]).read_text()
+    assert "Airtime of other slices during a flow" in page
 
 
 @pytest.mark.measures

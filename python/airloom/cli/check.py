@@ -131,6 +131,8 @@ def _print_slices(console: Console, plan: Plan) -> None:
 
     grants = (radio.grant for medium in plan.media.values() for radio in medium.radios)
     slices = {grant.slice for grant in grants if grant is not None}
+    if slices:
+        console.print(_grants(plan))
     if len(slices) < 2:
         return
     found = disturbances(plan)
@@ -148,6 +150,38 @@ def _print_slices(console: Console, plan: Plan) -> None:
     if len(found) > MOST_ROWS:
         table.add_row("...", f"{len(found) - MOST_ROWS} more")
     console.print(table)
+
+
+def _grants(plan: Plan) -> Table:
+    """Returns the grants of slices, and from when on they change."""
+    from rich.table import Table
+
+    from airloom.planning.handover import stages
+    from airloom.units.text import seconds
+
+    table = Table(title="Grants", title_justify="left")
+    for column in ("slice", "from", "channels", "power", "slots", "airtime weight", "police"):
+        table.add_column(column, overflow="fold")
+    slices = plan.scenario.slices
+    first = {name: one.grant for name, one in slices.items() if one.grant is not None}
+    rows = [(0, name, grant) for name, grant in first.items()]
+    for at, numbers, grants in stages(plan.scenario):
+        changing = {plan.scenario.events[number].slice for number in numbers}
+        rows += [(at, name, grants[name]) for name in grants if name in changing]
+    for at, name, grant in rows[:MOST_ROWS]:
+        slots = "" if grant.slots is None else ", ".join(map(str, grant.slots))
+        table.add_row(
+            name,
+            seconds(at) if at else "start",
+            ", ".join(getattr(channel, "text", str(channel)) for channel in grant.channels),
+            "" if grant.power is None else grant.power.text,
+            slots if grant.hold or not slots else f"{slots} (not held)",
+            "" if grant.airtime_weight is None else str(grant.airtime_weight),
+            slices[name].police,
+        )
+    if len(rows) > MOST_ROWS:
+        table.add_row("...", f"{len(rows) - MOST_ROWS} more")
+    return table
 
 
 def _radios(plan: Plan) -> Table:

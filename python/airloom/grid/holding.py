@@ -84,6 +84,7 @@ def _narrowed(radio: RadioPlan, reservation: dict[str, Any]) -> GrantPlan:
         power if own is None else min(own, power),
         radio.grant.ssids,
         radio.grant.police,
+        radio.grant.airtime_weight,
     )
 
 
@@ -121,6 +122,8 @@ def _outside_slots(settings: dict[str, Any], part: dict[str, Any]) -> Iterator[t
         length, guard = Duration(part["length_ns"]), Duration(part["guard_ns"])
         cure = f"slots: {{frame: {part['frame']}, length: {length.text}, guard: {guard.text}}}"
         yield "its frame of slots is not the testbed's", cure
+    if not slots["hold"]:
+        yield "its frames do not wait for their slots", "leave out hold: false"
     strange = [slot for slot in slots["own"] if slot not in part["own"]]
     if strange:
         yield f"slot {strange[0]} is not granted", f"granted: {', '.join(map(str, part['own']))}"
@@ -133,6 +136,8 @@ def _events(plan: Plan, reservation: dict[str, Any]) -> Iterator[tuple[int, tupl
     for number, event in enumerate(plan.scenario.events):
         if event.position is not None:
             yield number, ("it moves a node of the testbed", "leave it out")
+        if event.grant is not None:
+            yield number, ("a grant of a reservation does not change during the run", "leave it out")
         tune = event.tune
         if tune is None:
             continue

@@ -58,6 +58,8 @@ def remove(path: str | Path) -> None:
                         number += 1
                         while _exists(f"{number}", root):
                             number += 1
+                        # To move a folder changes its entry "..", which needs the right to write it.
+                        os.close(_opened(nested, inner))
                         os.rename(nested, f"{number}", src_dir_fd=inner, dst_dir_fd=root)
                 finally:
                     os.close(inner)
@@ -68,7 +70,17 @@ def remove(path: str | Path) -> None:
 
 
 def _opened(name: str | Path, parent: int | None) -> int:
-    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    """Opens a folder, and gives its owner all rights to it."""
+    how = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        folder = os.open(name, os.O_RDONLY | how, dir_fd=parent)
+    except PermissionError:
+        place = os.open(name, os.O_PATH | how, dir_fd=parent)
+        try:
+            os.chmod(f"/proc/self/fd/{place}", stat.S_IRWXU)
+        finally:
+            os.close(place)
+        folder = os.open(name, os.O_RDONLY | how, dir_fd=parent)
     if os.fstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
         os.fchmod(folder, stat.S_IRWXU)
     return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airloom.errors import RunError
-from airloom.planning import media
+from airloom.planning import media, timed_changes
 from airloom.planning.plan import RadioPlan
 from airloom.runs import radio_control, radio_requests
 from airloom.runs.emulation import World
@@ -69,10 +69,11 @@ class LiveRadio:
         Settings outside the grant of a sliver, and those of a wireless device that the node's own
         802.11 stack decides, are refused.
         """
+        grant = timed_changes.grant_at(self._world.plan, self.name, self._world.now())
         for key, value in values.items():
             radio_control.must_be_free(self._now(), key)
             changes = radio_control.changes_of(key, value, self._plan.settings["phy"])
-            for change in radio_control.held(self._plan.grant, changes):
+            for change in radio_control.held(grant, changes):
                 self._world.set_radio(self.name, change)
 
     def up(self) -> None:

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from airloom.errors import LabError, RunError
 from airloom.lab import messages
 from airloom.lab.messages import Exec, Hello, Info, Key, Signal, Switch
+from airloom.lab.packet_server import PacketServer
 
 _MOST = 256
 """Most clients at a time."""
@@ -52,7 +53,7 @@ class Laboratory(Protocol):
 
 
 class LiveServer:
-    """Listens until closed. Each client has a thread; an exception in it ends only that connection."""
+    """Listens until closed."""
 
     def __init__(self, name: str, host: Laboratory) -> None:
         self._host = host
@@ -61,63 +62,20 @@ class LiveServer:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.bind(self.address)
         self._socket.listen(16)
-        self._closing = False
-        self._clients: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._listen, name="airloom-live", daemon=True)
+        self._server = PacketServer(self._socket, self._serve, most=_MOST)
+        self._thread = threading.Thread(target=self._server.accept, name="airloom-live", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Stops listening and disconnects all clients."""
-        with self._lock:
-            self._closing = True
-            clients = list(self._clients)
-        for client in clients:
-            with contextlib.suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+        self._server.close()
         self._thread.join()
         self._socket.close()
         self._key.close()
 
-    def _listen(self) -> None:
-        while not self._closing:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                return
-            with self._lock:
-                if self._closing:
-                    client.close()
-                    return
-                if len(self._clients) >= _MOST:
-                    client.close()
-                    continue
-                self._clients.add(client)
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
     def _serve(self, client: socket.socket) -> None:
-        try:
-            client.settimeout(messages.TIMEOUT)
-            try:
-                self._authenticate(client)
-                self._answer(client)
-            except LabError as error:
-                messages.send(client, messages.error_of(error))
-            except OSError:
-                raise
-            except Exception as error:
-                message = f"the laboratory cannot do that: {type(error).__name__}: {error}"
-                messages.send(client, messages.error_of(RunError("live.failed", message)))
-        except OSError:
-            pass  # the client disconnected
-        finally:
-            with self._lock:
-                self._clients.discard(client)
-            with contextlib.suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)  # wakes the thread that receives signals
-            client.close()
+        self._authenticate(client)
+        self._answer(client)
 
     def _authenticate(self, client: socket.socket) -> None:
         """Accepts a client of the same user that has read the key."""

@@ -83,7 +83,7 @@ def pack(results: Path, path: Path, *, images: bool = False, more: Sequence[Path
         manifest = archive.write(path, manifest, files)
     finally:
         lock.release()
-    left = tuple(name for name, one in sources.items() if not one.included and not _is_of_system(name))
+    left = tuple(name for name, one in sources.items() if not one.included and not is_of_system(name))
     return Packed(path, manifest, left if experiment is None else ())
 
 
@@ -165,7 +165,7 @@ def _inputs(reader: RunReader, images: bool) -> tuple[dict[str, Source], dict[st
 
 def _of_input(path: str, digest: str, images: bool) -> Mapping[str, Path]:
     """Returns the files of an input by their names in the archive; empty if it is not included."""
-    if _is_of_system(path) or not path.startswith("/"):
+    if is_of_system(path) or not path.startswith("/"):
         return {}
     base = f"{INPUTS}{path}"
     if digest.startswith("sha256:"):
@@ -178,7 +178,8 @@ def _of_input(path: str, digest: str, images: bool) -> Mapping[str, Path]:
     return {}
 
 
-def _is_of_system(path: str) -> bool:
+def is_of_system(path: str) -> bool:
+    """True for programs and files that belong to the machine, not to the experimenter."""
     return path.startswith(_OF_THE_SYSTEM)
 
 

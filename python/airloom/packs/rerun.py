@@ -10,7 +10,7 @@ from airloom.errors import ScenarioError
 from airloom.experiments import record, registry
 from airloom.experiments.extent import Extent
 from airloom.packs.archive import Pack, fault_of
-from airloom.packs.contents import EXPERIMENT, INPUTS, RESULTS
+from airloom.packs.contents import EXPERIMENT, INPUTS, RESULTS, is_of_system
 from airloom.packs.manifest import Manifest
 from airloom.planning import inputs
 from airloom.results.folder import disk
@@ -78,7 +78,7 @@ def rerun(unpacked: Unpacked, out: Path, *, watcher: Watcher, progress: Callable
         batch.run(unpacked.scenario, out=out, watcher=watcher)
         return
     path = unpacked.folder / EXPERIMENT / "experiment.py"
-    experiment = registry.Experiment(made.name, path, "")
+    experiment = registry.Experiment(made.name, path)
     run = experiment.load()
     extent = Extent[made.extent.upper()]
     run(out, extent=extent, progress=progress, **experiment.choices(run, made.kinds))
@@ -86,14 +86,26 @@ def rerun(unpacked: Unpacked, out: Path, *, watcher: Watcher, progress: Callable
 
 
 def require_inputs(path: Path, manifest: Manifest) -> None:
-    """Raises :class:`ScenarioError` for an input that is neither in the pack nor on this machine."""
+    """Raises :class:`ScenarioError` for an input that the pack names and this machine has not, or other.
+
+    Programs of the system may be other: their versions are compared with the results. So may folders,
+    whose digests contain times.
+    """
     if manifest.experiment is not None:
         return
     for name, one in manifest.inputs.items():
-        if not one.included and name.startswith("/") and inputs.digest(name) == inputs.MISSING:
+        if one.included or not name.startswith("/"):
+            continue
+        here = inputs.digest(name)
+        fault = None
+        if here == inputs.MISSING:
+            fault = "this machine has no such file"
+        elif here != one.digest and not is_of_system(name) and not one.digest.startswith("folder:"):
+            fault = f"this machine's has another digest, {here}"
+        if fault is not None:
             raise ScenarioError(
                 "pack.missing",
-                f"the pack does not include {name} ({one.digest}), and this machine has no such file",
+                f"the pack does not include {name} ({one.digest}), and {fault}",
                 where=str(path),
                 cure="copy it to that place, or ask for a pack made with --images or --with",
             )

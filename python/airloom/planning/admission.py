@@ -17,7 +17,7 @@ from airloom.planning import codes, hopping, media
 from airloom.planning.channels import number_of
 from airloom.planning.hopping import overlap
 from airloom.planning.radios import RadioEnd
-from airloom.scenario.model import Grant, Node, Radio, Scenario
+from airloom.scenario.model import Grant, Medium, Node, Radio, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
@@ -175,14 +175,19 @@ def _grants(
         end = _radio(scenario, sliver, of_node)
         phy = media.phy_of(end.said)
         path: Path_ = ("slices", sliver.slice, "grant", "channels")
-        for index, channel in enumerate(sliver.grant.channels):
-            here = (*path, index)
-            if sliver.channels[index] == 0 and isinstance(channel, Frequency) and here not in told:
-                told.add(here)
-                message = f"{phy} has no channel at {channel.text}"
-                yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
+        yield from no_channel(sliver, phy, path, told)
         yield from outside(end, sliver, told)
-        yield from _slots(scenario, end.medium, sliver, told)
+        own: Path_ = ("slices", sliver.slice, "grant", "slots")
+        yield from no_slot(scenario, end.medium, sliver.grant.slots, own, told)
+        if not sliver.grant.hold and sliver.grant.slots is None and own not in told:
+            told.add(own)
+            yield Problem(
+                "slice.slots",
+                f"{sliver.slice!r} has no slots that frames could wait for",
+                ("slices", sliver.slice, "grant", "hold"),
+                "give it slots, or leave hold out",
+                key=True,
+            )
         for problem in (
             *hopping.problems(scenario, end.medium, sliver.slice, sliver.channels, phy),
             *codes.problems(scenario, end.medium, sliver.slice),
@@ -202,72 +207,95 @@ def _grants(
                 key=True,
             )
         for other in slivers[:number]:
-            both = [
-                (mine, theirs)
-                for mine in sliver.channels
-                for theirs in other.channels
-                if mine and theirs and overlap(mine, theirs, phy)
-            ]
             air = scenario.media[end.medium]
-            together = other.slice != sliver.slice and not _in_turn(sliver.grant, other.grant)
-            same_medium = end.medium == _shared(other, of_node).medium
-            if together and same_medium and hopping.same(sliver.grant, other.grant):
-                yield from _same_sequence(sliver, other, told)
+            same = _same(sliver, other, phy) if end.medium == _shared(other, of_node).medium else None
+            if same is not None:
+                if same.path not in told:
+                    told.add(same.path)
+                    yield same
                 continue
-            together = together and not hopping.never_meet(air.hops, sliver.grant, other.grant, phy)
-            if together and same_medium and both and codes.same(sliver.grant, other.grant):
-                yield from _same_code(sliver, other, told)
-                continue
-            together = together and not codes.orthogonal(air.codes, sliver.grant, other.grant)
-            if together and other.node == sliver.node and both and path not in told:
+            both = conflict(sliver, other, phy, air)
+            if both is not None and path not in told:
                 told.add(path)
                 yield Problem(
                     "slice.channels",
-                    f"channel {both[0][0]} of {sliver.slice!r} overlaps channel {both[0][1]} of "
+                    f"channel {both[0]} of {sliver.slice!r} overlaps channel {both[1]} of "
                     f"{other.slice!r}, and both are on {sliver.node!r}",
                     path,
                     "channels of slices that share a node lie 20 MHz apart, 25 MHz with 802.11b, "
-                    "or the slices have different slots, different hopping sequences of one set, or "
-                    "different codes of a synchronous medium",
+                    "or the slices have different slots, different hopping sequences of one set, different "
+                    "codes of a synchronous medium, or both an airtime_weight",
                 )
 
 
-def _in_turn(one: Grant, other: Grant) -> bool:
-    """Whether two slices never send at the same time."""
-    return one.slots is not None and other.slots is not None and not {*one.slots} & {*other.slots}
+def conflict(one: Sliver, other: Sliver, phy: str, air: Medium) -> tuple[int, int] | None:
+    """Returns channels of two slivers of one node that overlap and that nothing divides between them."""
+    if one.slice == other.slice or one.node != other.node or _divided(one.grant, other.grant):
+        return None
+    if hopping.never_meet(air.hops, one.grant, other.grant, phy):
+        return None
+    if codes.orthogonal(air.codes, one.grant, other.grant):
+        return None
+    pairs = ((mine, theirs) for mine in one.channels for theirs in other.channels)
+    return next((pair for pair in pairs if all(pair) and overlap(*pair, phy)), None)
 
 
-def _same_sequence(sliver: Sliver, other: Sliver, told: set[Path_]) -> Iterator[Problem]:
-    """Refuses the hopping sequence that another slice has."""
-    path: Path_ = ("slices", sliver.slice, "grant", "hops", "sequence")
+def _same(sliver: Sliver, other: Sliver, phy: str) -> Problem | None:
+    """Returns the problem if two slices have one hopping sequence, or one code on overlapping channels."""
+    if sliver.slice == other.slice or _divided(sliver.grant, other.grant):
+        return None
+    path: Path_ = ("slices", sliver.slice, "grant")
     hops = sliver.grant.hops
-    if hops is not None and path not in told:
-        told.add(path)
-        yield Problem(
+    if hops is not None and hops == other.grant.hops:
+        return Problem(
             "slice.hops",
             f"{other.slice!r} and {sliver.slice!r} both have sequence {hops.sequence} of set {hops.set!r}",
-            path,
+            (*path, "hops", "sequence"),
             "give each slice a sequence of its own, or different slots",
         )
+    hop = hops is not None and other.grant.hops is not None
+    both = any(overlap(a, b, phy) for a in sliver.channels for b in other.channels if a and b)
+    if not both or hop or not codes.same(sliver.grant, other.grant):
+        return None
+    return Problem(
+        "slice.code",
+        f"{other.slice!r} and {sliver.slice!r} both have code {sliver.grant.code} on one channel",
+        (*path, "code"),
+        "give each slice a code of its own, another channel, or different slots",
+    )
 
 
-def _same_code(sliver: Sliver, other: Sliver, told: set[Path_]) -> Iterator[Problem]:
-    """Refuses the code that another slice has on an overlapping channel."""
-    path: Path_ = ("slices", sliver.slice, "grant", "code")
-    if path not in told:
-        told.add(path)
-        yield Problem(
-            "slice.code",
-            f"{other.slice!r} and {sliver.slice!r} both have code {sliver.grant.code} on one channel",
-            path,
-            "give each slice a code of its own, another channel, or different slots",
-        )
+def _divided(one: Grant, other: Grant) -> bool:
+    """Whether two slices share a channel by different slots, or by weights."""
+    in_turn = one.slots is not None and other.slots is not None and not {*one.slots} & {*other.slots}
+    return in_turn or (one.airtime_weight is not None and other.airtime_weight is not None)
 
 
-def _slots(scenario: Scenario, medium: str, sliver: Sliver, told: set[Path_]) -> Iterator[Problem]:
+def no_channel(sliver: Sliver, phy: str, path: Path_, told: set[Path_]) -> Iterator[Problem]:
+    """Checks that the physical layer has the granted channels."""
+    for index, channel in enumerate(sliver.grant.channels):
+        here = (*path, index)
+        if here not in told and not _has_channel(phy, sliver.channels[index]):
+            told.add(here)
+            where = f"at {channel.text}" if isinstance(channel, Frequency) else channel
+            message = f"{phy} has no channel {where}"
+            yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
+
+
+def _has_channel(phy: str, number: int) -> bool:
+    from airloom import _engine
+
+    try:
+        _engine.check_radio("radio", {"phy": phy, "channel": number})
+    except _engine.EngineError:
+        return False
+    return True
+
+
+def no_slot(
+    scenario: Scenario, medium: str, slots: list[int] | None, path: Path_, told: set[Path_]
+) -> Iterator[Problem]:
     """Checks that the medium has the granted slots."""
-    slots = sliver.grant.slots
-    path: Path_ = ("slices", sliver.slice, "grant", "slots")
     if slots is None or path in told:
         return
     frame = scenario.media[medium].slots
@@ -318,7 +346,7 @@ def _radio(scenario: Scenario, sliver: Sliver, of_node: dict[str, list[RadioEnd]
         origin["power"] = (*path, "power")
     frame = scenario.media[shared.medium].slots
     if grant.slots is not None and frame is not None:
-        said["slots"], origin["slots"] = media.slots(frame, grant.slots), (*path, "slots")
+        said["slots"], origin["slots"] = media.slots(frame, grant.slots, hold=grant.hold), (*path, "slots")
     hops = scenario.media[shared.medium].hops
     if grant.hops is not None and hops is not None and grant.hops.set in hops.sets:
         said["hops"] = hopping.settings(hops, grant.hops, media.phy_of(said))

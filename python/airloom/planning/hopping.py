@@ -120,8 +120,3 @@ def problems(
                 "channels of a set lie 20 MHz apart, 25 MHz with 802.11b",
             )
             return
-
-
-def same(one: Grant, other: Grant) -> bool:
-    """Whether two slices have the same sequence."""
-    return one.hops is not None and one.hops == other.hops

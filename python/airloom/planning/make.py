@@ -192,6 +192,7 @@ def _grant(sliver: Sliver | None, scenario: Scenario, end: RadioEnd) -> GrantPla
         None if sliver.grant.power is None else float(sliver.grant.power),
         (end.said["ssid"],),
         {"cut": one.violations} if one.police == "cut" else one.police,
+        sliver.grant.airtime_weight,
     )
 
 

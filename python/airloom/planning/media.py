@@ -162,13 +162,16 @@ def phy_of(said: dict[str, Any]) -> str:
     return "802.11b-short" if phy == "802.11b" and said.get("preamble") == "short" else phy
 
 
-def slots(frame: Slots, own: Sequence[int]) -> dict[str, Any]:
-    """Returns the slots of a radio: the frame, and which of its slots are the radio's own."""
+def slots(frame: Slots, own: Sequence[int], *, hold: bool = True) -> dict[str, Any]:
+    """Returns the slots of a radio: the frame, which of its slots are the radio's own, and whether it
+    waits for them.
+    """
     return {
         "frame": frame.frame,
         "length_ns": int(frame.length),
         "guard_ns": int(frame.guard),
         "own": sorted(set(own)),
+        "hold": hold,
     }
 
 

@@ -251,6 +251,7 @@ class GrantPlan:
     """Names that belong to the slice."""
     police: str | dict[str, int] = "watch"
     """What follows a violation, in the engine's encoding."""
+    airtime_weight: int | None = None
 
     def engine(self) -> dict[str, Any]:
         """Returns the grant in the engine's encoding (``engine/src/medium/police.rs``)."""
@@ -259,6 +260,7 @@ class GrantPlan:
             "channels": list(self.channels),
             "power_dbm": self.power_dbm,
             "ssids": list(self.ssids),
+            "airtime_weight": self.airtime_weight,
             "police": self.police,
         }
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airloom.planning import media
+from airloom.planning.channels import number_of
 from airloom.planning.link_settings import LinkSettings
-from airloom.planning.plan import Plan
+from airloom.planning.plan import GrantPlan, Plan
 from airloom.planning.settings import changed
-from airloom.scenario.model import Event
+from airloom.scenario.model import Event, GrantChange, Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,21 @@ def radio_changes(plan: Plan) -> list[RadioChange]:
             ports.setdefault(radio.node, []).append(radio.port)
             phys[radio.port] = radio.settings["phy"]
     found: list[RadioChange] = []
+    grants = {port: grant for port, (grant, _, _) in _granted(plan).items()}
     for event in sorted(plan.scenario.events, key=lambda event: event.at):
         if event.position is not None and event.node is not None:
             change = {"position": media.place(event.position)}
             found += [RadioChange(event.at, port, change) for port in ports.get(event.node, ())]
+        if event.slice is not None and event.grant is not None:
+            for port, (grant, phy, frame) in _granted(plan).items():
+                if grant.slice != event.slice:
+                    continue
+                grants[port] = _changed(grants[port], event.grant, phy)
+                found.append(RadioChange(event.at, port, {"grant": grants[port].engine()}))
+                own = plan.scenario.slices[event.slice].grant
+                if event.grant.slots is not None and frame is not None and own is not None:
+                    slots = media.slots(frame, event.grant.slots, hold=own.hold)
+                    found.append(RadioChange(event.at, port, {"slots": slots}))
         if event.radio is not None:
             port = ports[event.radio][0] if event.radio in ports else event.radio
             if event.tune is None:
@@ -70,6 +82,37 @@ def radio_changes(plan: Plan) -> list[RadioChange]:
                 changes = media.tuning(event.tune, phys[port])
                 found += [RadioChange(event.at, port, change) for change in changes]
     return found
+
+
+def grant_at(plan: Plan, port: str, at: int) -> GrantPlan | None:
+    """Returns the grant of a radio at a time in ns; None if it belongs to no slice."""
+    if port not in (granted := _granted(plan)):
+        return None
+    grant, phy, _ = granted[port]
+    for event in sorted(plan.scenario.events, key=lambda event: event.at):
+        if event.at <= at and event.slice == grant.slice and event.grant is not None:
+            grant = _changed(grant, event.grant, phy)
+    return grant
+
+
+def _granted(plan: Plan) -> dict[str, tuple[GrantPlan, str, Slots | None]]:
+    """By port of each slice's radio: its first grant, its physical layer, the slots of its medium."""
+    return {
+        radio.port: (radio.grant, radio.settings["phy"], plan.scenario.media[medium.name].slots)
+        for medium in plan.media.values()
+        for radio in medium.radios
+        if radio.grant is not None
+    }
+
+
+def _changed(grant: GrantPlan, change: GrantChange, phy: str) -> GrantPlan:
+    if change.channels is not None:
+        grant = replace(grant, channels=tuple(number_of(channel, phy) for channel in change.channels))
+    if change.power is not None:
+        grant = replace(grant, power_dbm=float(change.power))
+    if change.airtime_weight is not None:
+        grant = replace(grant, airtime_weight=change.airtime_weight)
+    return grant
 
 
 def describe(event: Event) -> str:
@@ -85,6 +128,9 @@ def describe(event: Event) -> str:
             said = event.tune.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
             return f"radio {event.radio}: {', '.join(f'{key} {value}' for key, value in said.items())}"
         return f"radio {event.radio} {event.action}"
+    if event.grant is not None:
+        said = event.grant.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+        return f"slice {event.slice}: {', '.join(f'{key} {value}' for key, value in said.items())}"
     if event.position is not None:
         return f"node {event.node} at {', '.join(length.text for length in event.position)}"
     if event.program is not None:

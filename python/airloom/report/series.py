@@ -36,6 +36,8 @@ _TITLES = {
     "jitter": "Jitter",
     "loss": "Loss",
     "offered": "Offered load",
+    "other_airtime": "Airtime of other slices during a flow",
+    "other_offered": "Offered load of other slices during a flow",
     "delivery_rate": "Delivery rate",
     "cwnd": "Congestion window",
     "srtt": "Smoothed round-trip time",
@@ -140,8 +142,9 @@ def kind_of(metric: str, unit: str) -> str:
     words = metric.lower().replace(".", "_").split("_")
     # Parts of a test follow a dot: cwnd.up_be.
     family = metric.partition(".")[0]
-    if family in ("offered", "delivery_rate"):
-        # What a program hands to its socket comes in bursts far above the rate of any link.
+    if family in ("offered", "delivery_rate") or family.startswith("other_"):
+        # What a program hands to its socket comes in bursts far above the rate of any link; what other
+        # slices do is no figure of the flow.
         return family
     if dimension == RATE:
         return "throughput"
@@ -177,7 +180,7 @@ def all_series(frame: pd.DataFrame) -> Iterator[Series]:
             continue
         factor, dimension = UNITS[unit]
         kind = kind_of(metric, unit)
-        several = nodes[(measurement, metric)] > 1 and node
+        several = node and (nodes[(measurement, metric)] > 1 or metric.startswith("other_"))
         label = f"{measurement} {metric}" if metric != kind else measurement
         yield Series(
             label=f"{label} at {node}" if several else label,

@@ -118,11 +118,12 @@ class Violation(Part):
     node: str
     """The sliver."""
     radio: str
-    what: Literal["channel", "power", "address", "ssid", "bssid"]
+    what: Literal["channel", "power", "address", "ssid", "bssid", "slot"]
     amount: Number = 0.0
-    """By how much: MHz from the nearest granted channel, dB above the granted power."""
+    """By how much: MHz from the nearest granted channel, dB above the granted power, the longest time of
+    one frame exchange outside of the slots in microseconds."""
     unit: str = ""
-    """``MHz`` or ``dB``; empty where there is no amount."""
+    """``MHz``, ``dB`` or ``us``; empty where there is no amount."""
     frames: int
     """Number of transmissions."""
     channel: int

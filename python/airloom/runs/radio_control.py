@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from airloom.errors import HostError, LabError, RunError
 from airloom.host.network_namespace import enter
 from airloom.nodes.kinds.netns import NetnsNode
-from airloom.planning import media
+from airloom.planning import media, timed_changes
 from airloom.planning.plan import GrantPlan
 from airloom.runs.radio_requests import LONGEST, Change, Request, Search, Show, parse
 from airloom.runs.radio_scan import GLANCE, Scan, shown
@@ -411,8 +411,7 @@ def held(grant: GrantPlan | None, changes: list[dict[str, Any]]) -> list[dict[st
 
 
 def _grant(world: World, port: str) -> GrantPlan | None:
-    plans = (plan for medium in world.plan.media.values() for plan in medium.radios)
-    return next((plan.grant for plan in plans if plan.port == port), None)
+    return timed_changes.grant_at(world.plan, port, world.now())
 
 
 def _set(world: World, radio: RadioState, key: str, value: Any) -> None:

@@ -68,9 +68,13 @@ class RadioWatch(Sampler):
                 yield ("radio", axis, "m", name, [at for at, _ in places], values)
         for link in self.links:
             yield from self._of_link(link.sender, link.receiver)
-        totals = [(at, slice_monitor.totals(list(look.values()))) for at, look in self._looks]
-        for whose, times, shares in slice_monitor.airtime(totals):
+        for whose, times, shares in slice_monitor.airtime(self.totals):
             yield ("slice", "airtime", "1", whose, times, shares)
+
+    @property
+    def totals(self) -> list[tuple[int, slice_monitor.Totals]]:
+        """The use of channels by each slice as of every sample."""
+        return [(at, slice_monitor.totals(list(look.values()))) for at, look in self._looks]
 
     @property
     def slices(self) -> tuple[SliceUse, ...]:

@@ -8,6 +8,7 @@ import math
 import shlex
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,6 +36,7 @@ from airloom.runs.programs import Supervised, signal_name
 from airloom.runs.progress import Watcher
 from airloom.runs.radio_monitor import RadioWatch, cards_of, channels_of
 from airloom.runs.runner import Runner
+from airloom.runs.slice_annotation import SliceAnnotation
 from airloom.runs.tool_versions import platform_versions, tool_versions
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Measurement as Asked
@@ -91,6 +93,7 @@ class OneRun:
         self._runner: Runner | None = None
         self._watch: HostWatch | None = None
         self._radios: RadioWatch | None = None
+        self._annotation = SliceAnnotation(plan)
         self._captures: CaptureWatch | None = None
         self._stack = contextlib.ExitStack()
         self._closed = False
@@ -238,7 +241,9 @@ class OneRun:
         self.writer.in_force |= {f"{path}.{word}": text for word, text in reading.in_force().items()}
         try:
             self.writer.measured(*found)
-            self.writer.record_table(measuring.name, reading.samples())
+            samples = reading.samples()
+            self.writer.record_table(measuring.name, samples)
+            self._annotation.add(measuring.name, samples)
         except LabError as error:
             self.runner.fail(error)
 
@@ -296,11 +301,12 @@ class OneRun:
                 return
 
     def _record_radios(self) -> None:
-        """Writes the positions of radios and their traffic per peer."""
+        """Writes positions of radios, their traffic per peer, and the activity of slices beside flows."""
         radios = self._radios
         assert radios is not None
         radios.finish()
-        for measurement, metric, unit, whose, times, values in radios.series():
+        annotations = self._annotation.annotations(radios.totals)
+        for measurement, metric, unit, whose, times, values in chain(radios.series(), annotations):
             try:
                 self.writer.record(measurement, metric, unit, times, values, node=whose)
             except LabError as error:

@@ -10,7 +10,7 @@ from airloom.results.details import SliceUse
 from airloom.results.result import Violation
 from airloom.runs.emulation import World
 
-_UNITS = {"channel": "MHz", "power": "dB"}
+_UNITS = {"channel": "MHz", "power": "dB", "slot": "us"}
 
 Totals = dict[tuple[str, int, int], tuple[int, int]]
 """By slice, channel and MHz: airtime in ns and frames so far."""

@@ -107,6 +107,8 @@ def nest(folder: Path, depth: int) -> None:
         inner = os.open("1", os.O_RDONLY, dir_fd=here)
         if level % 7 == 0:
             os.fchmod(here, 0o555)
+        if level % 7 == 3:
+            os.fchmod(here, 0)
         os.close(here)
         here = inner
     os.close(here)

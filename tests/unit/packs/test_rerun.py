@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from airloom.cli import app
 from airloom.compare.machines import differences
 from airloom.compare.render_trends import summary
 from airloom.compare.trends import Ratio, Trend, ratio, trends
@@ -22,6 +24,7 @@ from airloom.planning import inputs
 from airloom.planning.gate import check
 from airloom.results import Claim, Details, Ledger, Measurement, RunReader, RunWriter, SweepWriter, Verdict
 from airloom.runs.progress import Watcher
+from helpers import images
 
 SCENARIO = """\
 name: packed
@@ -112,6 +115,39 @@ def test_an_input_that_no_machine_has_is_named_before_the_run(tmp_path: Path, la
         require_inputs(done.path, opened.manifest)
 
 
+@pytest.mark.parametrize("form", ["box.tar", "box", "box:latest"])
+def test_images_are_named_with_digests_and_included_on_request(tmp_path: Path, lab: Path, form: str) -> None:
+    layers = [images.layer(images.entry("etc"))]
+    place = lab / form.partition(":")[0]
+    (images.oci_tar if form.endswith(".tar") else images.oci)(place, layers, {"Cmd": ["/bin/true"]})
+    (lab / "s.yaml").write_text(f"name: boxed\nkind: container\nimage: {form}\nnodes: {{a: }}\n")
+    experiment = check(lab / "s.yaml")
+    scenario = experiment.plans[0].scenario
+    text = scenario.to_yaml()
+    with RunWriter(
+        tmp_path / "r", scenario="boxed", seed=1, kinds=["container"], scenario_text=text
+    ) as writer:
+        details = Details(inputs=inputs.digests([scenario]))
+        writer.finish(Verdict(status="valid"), Ledger(), details=details)
+    bare = pack(tmp_path / "r", tmp_path / "bare.zip")
+    assert bare.left_out == (f"{lab}/{form}",)
+    assert bare.manifest.inputs[f"{lab}/{form}"].digest.startswith(("sha256:", "image:"))
+    assert not any(name.startswith("inputs/") for name in bare.manifest.members)
+    whole = pack(tmp_path / "r", tmp_path / "whole.zip", images=True)
+    with Pack(bare.path) as opened:
+        require_inputs(bare.path, opened.manifest)
+    lab.rename(tmp_path / "gone")
+    with Pack(bare.path) as opened, pytest.raises(ScenarioError, match="--images"):
+        require_inputs(bare.path, opened.manifest)
+    lab.mkdir()
+    (images.oci_tar if form.endswith(".tar") else images.oci)(place, [*layers, images.layer()], {})
+    with Pack(bare.path) as opened, pytest.raises(ScenarioError, match="another digest"):
+        require_inputs(bare.path, opened.manifest)
+    unpacked = unpack(whole.path, tmp_path / "new")
+    again = inputs.digests([check(unpacked.scenario).plans[0].scenario])
+    assert again == {f"{tmp_path}/new/inputs{lab}/{form}": whole.manifest.inputs[f"{lab}/{form}"].digest}
+
+
 EXPERIMENT = '''
 """Writes figures without a node."""
 from airloom.results import Ledger, Measurement, RunWriter, Verdict
@@ -143,6 +179,16 @@ def test_an_experiment_runs_from_its_pack(tmp_path: Path, monkeypatch: pytest.Mo
     assert heard == ["one figure"]
     assert record.read(tmp_path / "again") == record.read(tmp_path / "r")
     assert RunReader(tmp_path / "again").result.measurements[0].mean == 1.0
+
+
+@pytest.mark.parametrize("words", [["a", "--trends"], ["a", "a", "a", "--trends"], ["a", "s", "--trends"]])
+def test_trends_are_those_of_two_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "s").write_text("")
+    done = CliRunner().invoke(app, ["compare", *words])
+    assert isinstance(done.exception, ScenarioError)
+    assert done.exception.code in ("compare.trends", "compare.folder")
 
 
 def figure(mean: float, ci95: float | None, n: int = 5, **labels: str) -> Measurement:

@@ -30,7 +30,8 @@ from airloom.grid.laboratory import messages
 from airloom.grid.laboratory.messages import Add, Begin, Change, Join, Read
 from airloom.grid.laboratory.processors import Processors
 from airloom.grid.laboratory.tenant import Shared, Tenant
-from airloom.lab.messages import TIMEOUT, closed, error_of, peer_of, receive, send
+from airloom.lab.messages import closed, error_of, peer_of, receive, send
+from airloom.lab.packet_server import PacketServer
 from airloom.planning import media
 
 ASK_S = 5.0
@@ -47,7 +48,7 @@ GrantOf = Callable[[str, str], dict[str, Any]]
 
 
 class Laboratory:
-    """Serves runs until closed. Each has a thread; an exception in it ends only that run's part."""
+    """Serves runs until closed; an exception ends only one run's part."""
 
     def __init__(self, testbed: Testbed, path: Path, grant_of: GrantOf, *, seed: int = 1) -> None:
         if testbed.inventory.medium.propagation.model == "matrix":
@@ -60,15 +61,14 @@ class Laboratory:
         self._grant_of = grant_of
         self._seed = seed
         self._stack = contextlib.ExitStack()
-        self._clients: set[socket.socket] = set()
-        self._lock = threading.RLock()  # `close` is called by signal handlers too
-        self._closing = False
+        self._lock = threading.Lock()
         self._runs = 0
         self.processors = Processors()
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack, translated():
-            self._socket = stack.enter_context(_listening(self._path))
+            listening = stack.enter_context(_listening(self._path))
+            self._server = PacketServer(listening, self._serve, most=_MOST)
             stack.callback(self._path.unlink, missing_ok=True)
             stack.enter_context(self.processors)
             engine = _engine.Engine(self._seed)
@@ -88,59 +88,24 @@ class Laboratory:
 
     def close(self) -> None:
         """Ends :meth:`serve` and disconnects all runs. Callable from any thread."""
-        self._closing = True
-        with self._lock:
-            clients = list(self._clients)
-        for one in (self._socket, *clients):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+        self._server.close()
 
     def serve(self) -> None:
         """Lets runs join until :meth:`close`."""
-        threads: list[threading.Thread] = []
-        while not self._closing:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                break
-            threads = [thread for thread in threads if thread.is_alive()]
-            with self._lock:
-                full = len(self._clients) >= _MOST
-                if not full:
-                    self._clients.add(client)
-            if full:
-                client.close()
-                continue
-            threads.append(threading.Thread(target=self._serve, args=(client,), daemon=True))
-            threads[-1].start()
-        self.close()
-        for thread in threads:
+        for thread in self._server.accept():
             thread.join()
 
     def _serve(self, client: socket.socket) -> None:
         with contextlib.ExitStack() as stack:
-            stack.callback(client.close)
-            stack.callback(self._forget, client)
-            client.settimeout(TIMEOUT)
-            try:
-                tenant = self._admitted(client, stack)
-                client.settimeout(None)
-                left = float(BURST)
-                before = time.monotonic()
-                while self._answer(client, tenant):
-                    now = time.monotonic()
-                    left, before = min(float(BURST), left + (now - before) * RATE) - 1, now
-                    if left < 0:
-                        time.sleep(1 / RATE)
-            except LabError as error:
-                with contextlib.suppress(OSError):
-                    send(client, error_of(error))
-            except OSError:
-                pass  # the run ended
-
-    def _forget(self, client: socket.socket) -> None:
-        with self._lock:
-            self._clients.discard(client)
+            tenant = self._admitted(client, stack)
+            client.settimeout(None)
+            left = float(BURST)
+            before = time.monotonic()
+            while self._answer(client, tenant):
+                now = time.monotonic()
+                left, before = min(float(BURST), left + (now - before) * RATE) - 1, now
+                if left < 0:
+                    time.sleep(1 / RATE)
 
     def _admitted(self, client: socket.socket, stack: contextlib.ExitStack) -> Tenant:
         """Returns the part of a run whose first message proves that it may join."""
@@ -197,9 +162,14 @@ class Laboratory:
         try:
             if not octets:
                 return False
-            send(client, {"done": _done(tenant, messages.parse(octets), descriptors)})
+            done = _done(tenant, messages.parse(octets), descriptors)
         except LabError as error:
             send(client, error_of(error))
+        except Exception as error:  # of what the run sent: it is told, and others go on
+            why = f"the laboratory cannot do that: {type(error).__name__}"
+            send(client, error_of(RunError("lab.failed", why)))
+        else:
+            send(client, {"done": done})
         finally:
             closed(descriptors)
         return True

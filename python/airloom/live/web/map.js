@@ -46,7 +46,7 @@ class Map_ {
   }
 
   node(name, role, labelled) {
-    const group = add(this.above, "g", { class: "node", tabindex: 0, role: "button", "aria-label": `Node ${name}` });
+    const group = add(this.above, "g", { class: "node", tabindex: -1, role: "button", "aria-label": `Node ${name}` });
     group.dataset.name = name;
     const size = labelled ? 9 : 5;
     add(group, "circle", { class: "ring", r: size + 5 });
@@ -55,23 +55,37 @@ class Map_ {
     else add(group, "rect", { class: "body", x: -size * 1.3, y: -size * 0.8, width: size * 2.6, height: size * 1.6, rx: 2 });
     if (labelled) add(group, "text", { class: "halo", y: size + 16 }, name);
     group.addEventListener("click", () => this.choose(name));
-    group.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      this.choose(name);
-    });
+    group.addEventListener("keydown", (event) => this.key(event, name));
     this.nodes.set(name, group);
     return group;
   }
 
+  // Tab reaches one node of a map, the arrow keys all of them.
+  key(event, name) {
+    const names = [...this.nodes.keys()], index = names.indexOf(name);
+    const to = { ArrowRight: index + 1, ArrowDown: index + 1, ArrowLeft: index - 1, ArrowUp: index - 1, Home: 0, End: -1 }[event.key];
+    if (event.key === "Enter" || event.key === " ") this.choose(name);
+    else if (to !== undefined) this.reach(names.at(to % names.length), true);
+    else return;
+    event.preventDefault();
+  }
+
+  reach(name, focus) {
+    for (const [each, group] of this.nodes) group.setAttribute("tabindex", each === name ? 0 : -1);
+    if (focus) this.nodes.get(name).focus();
+  }
+
   done() {
     this.select(this.selected);
-    if (this.focused) this.nodes.get(this.focused)?.focus();
+    const first = this.nodes.keys().next().value;
+    const name = [this.focused, this.selected, first].find((one) => this.nodes.has(one));
+    if (name) this.reach(name, name === this.focused);
   }
 
   select(name) {
     this.selected = name;
     for (const [each, group] of this.nodes) group.classList.toggle("selected", each === name);
+    if (this.nodes.has(name)) this.reach(name, false);
   }
 
   place(group, at) {
@@ -133,10 +147,11 @@ export class RadioMap extends Map_ {
     if (this.generation !== drawing.generation) {
       this.trails = new Map();
       this.range = null;
+      this.share = 0.6;
     }
     this.generation = drawing.generation;
     this.drawing = drawing;
-    this.canvas("Map of radio nodes", 0.6);
+    this.canvas("Map of radio nodes", this.share);
     const names = [...new Set(drawing.radios.map((port) => port.split(":")[0]))];
     for (const name of names) {
       const group = this.node(name, "radio", names.length <= LABELS);
@@ -152,20 +167,41 @@ export class RadioMap extends Map_ {
     this.done();
   }
 
-  // Nodes at one place, such as the slivers of one device, stand around it.
+  // Nodes at one place, such as the slivers of one device, stand below each other.
   spread(where) {
     const groups = new Map();
     for (const [name, at] of where) {
-      const key = at.map((one) => Math.round(one / 14)).join(" ");
+      const key = at.map((one) => Math.round(one / 8)).join(" ");
       groups.set(key, [...(groups.get(key) ?? []), name]);
     }
     for (const names of groups.values()) {
-      if (names.length < 2) continue;
       names.forEach((name, index) => {
-        const at = where.get(name), shift = (index - (names.length - 1) / 2) * 34;
+        const at = where.get(name), shift = (index - (names.length - 1) / 2) * 36;
         where.set(name, [at[0], at[1] + shift]);
       });
     }
+  }
+
+  // Each name stands below its node, or else above it, or farther away, where no other name is.
+  label(where) {
+    const taken = [];
+    for (const [name, at] of where) {
+      const text = this.nodes.get(name)?.querySelector("text");
+      if (!text) continue;
+      const half = 4 * name.length;
+      const free = (y) => taken.every((one) => Math.abs(one.x - at[0]) > one.half + half || Math.abs(one.y - at[1] - y) > 13);
+      const y = [25, -15, 39, -29, 53, -43].find(free) ?? 25;
+      taken.push({ x: at[0], y: at[1] + y, half });
+      text.setAttribute("y", y);
+    }
+  }
+
+  // A map of nodes in a row is low.
+  shape(span) {
+    const share = Math.min(0.6, Math.max(0.28, span[0] > 0 ? span[1] / span[0] + 0.2 : 0.6));
+    if (Math.abs(share - this.share) < 0.08) return;
+    this.share = share;
+    this.draw(this.drawing);
   }
 
   fit(places) {
@@ -179,6 +215,7 @@ export class RadioMap extends Map_ {
     this.range = range;
     const margin = 52;
     const span = [0, 1].map((axis) => range.high[axis] - range.low[axis]);
+    this.shape(span);
     const most = Math.max(...span) || 1;
     this.scale = Math.min((this.width - 2 * margin) / (span[0] || most / 10), (this.height - 2 * margin) / (span[1] || most / 10));
     this.middle = [0, 1].map((axis) => (range.high[axis] + range.low[axis]) / 2);
@@ -199,6 +236,7 @@ export class RadioMap extends Map_ {
     this.fit(metres.values());
     const where = new Map([...metres].map(([name, place]) => [name, this.at(place)]));
     this.spread(where);
+    this.label(where);
     for (const [name, at] of where) {
       const group = this.nodes.get(name);
       if (!group) continue;

@@ -3,6 +3,7 @@ import { colour } from "./map.js";
 
 const MINUTE = 120;
 const ROWS = 400;
+const USERS = 8;
 const history = new Map();
 const running = new Map();
 let drawing = null;
@@ -38,7 +39,8 @@ export function slices(element, said) {
     part.append(key, ` ${name} `);
     return part;
   });
-  element.replaceChildren(...parts, "Lines join radios that exchange frames now; red ones repeat more than 30 %. Dots show the way a node came.");
+  if (parts.length > 0) parts.unshift("Slices: ");
+  element.replaceChildren(...parts, parts.length > 0 ? made("br") : "", "Lines join radios that exchange frames now; red ones repeat more than 30 %. Dots show the way a node came.");
 }
 
 function waiting(name) {
@@ -195,11 +197,11 @@ export function channels(element, state) {
     const overlap = one.overlapped > 0.0005 ? `, overlapping ${percent(one.overlapped)}` : "";
     card.append(bar, made("p", `busy ${percent(one.busy)}${overlap}, ${Math.round(one.frames_s).toLocaleString("en")} frames/s`, "legend"));
     const users = made("ul", "", "radios");
-    for (const [port, radio] of Object.entries(state.radios)) {
-      if (radio.medium !== one.medium || radio.mhz !== one.mhz || users.children.length >= 40) continue;
-      users.append(user(port, radio));
-    }
+    const here = Object.entries(state.radios).filter(([, radio]) => radio.medium === one.medium && radio.mhz === one.mhz);
+    const busiest = new Set([...here].sort((a, b) => b[1].airtime - a[1].airtime).slice(0, USERS).map(([port]) => port));
+    users.append(...here.filter(([port]) => busiest.has(port)).map(([port, radio]) => user(port, radio)));
     card.append(users);
+    if (here.length > USERS) card.append(made("p", `and ${here.length - USERS} more radios, which send less`, "legend"));
     return card;
   });
   element.replaceChildren(...cards);

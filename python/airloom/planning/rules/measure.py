@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.planning import tables
+from airloom.planning import handover, tables
 from airloom.planning.network import Network
 from airloom.planning.rules import media
 from airloom.planning.rules.links import direction
@@ -20,11 +20,12 @@ from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 
-_ACTIONS = {
+_ACTIONS: dict[str, tuple[str, ...]] = {
     "link": ("up", "down"),
     "node": ("start", "stop", "kill", "pause", "resume"),
     "radio": ("up", "down"),
     "program": ("start", "stop", "signal"),
+    "slice": (),
 }
 _LARGEST_PAYLOAD = 65507
 """Largest UDP payload or ICMP echo over IPv4, in octets: 65535 - 20 - 8."""
@@ -44,6 +45,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     programs = {program.name for program in scenario.programs if program.name is not None}
     for index, event in enumerate(scenario.events):
         yield from _event(event, ("events", index), scenario, network, links, programs)
+    yield from handover.problems(scenario, network)
     yield from measurements(scenario, network)
     yield from _claims(scenario)
 
@@ -51,13 +53,13 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 def _event(
     event: Event, path: Path_, scenario: Scenario, network: Network, links: set[str], programs: set[str]
 ) -> Iterator[Problem]:
-    targets = [name for name in ("link", "node", "radio", "program") if getattr(event, name) is not None]
+    targets = [name for name in _ACTIONS if getattr(event, name) is not None]
     if len(targets) != 1:
         yield Problem(
             "event.target",
             f"an event has one target, not {' and '.join(targets)}" if targets else "the event has no target",
             path,
-            "exactly one of link, node, radio, program",
+            "exactly one of link, node, radio, program, slice",
         )
         return
     if scenario.duration is not None and event.at > scenario.duration:
@@ -68,18 +70,21 @@ def _event(
             "let the run last longer, or the event come earlier",
         )
     target = targets[0]
+    granted = {name for name, one in scenario.slices.items() if one.grant is not None}
+    known = {"link": links, "program": programs, "slice": granted}
     name = getattr(event, target)
     if target == "node":
         if name not in network.open_switches and name not in scenario.guests:
             yield from node_exists(name, (*path, "node"), network)
-    elif target != "radio" and name not in (links if target == "link" else programs):
+    elif target != "radio" and name not in known[target]:
         yield Problem(
             f"{target}.unknown",
             f"there is no {target} {name!r}",
             (*path, target),
-            nearest(name, sorted(links if target == "link" else programs)),
+            nearest(name, sorted(known[target])),
         )
-    given = [word for word in ("set", "tune", "position", "action") if getattr(event, word) is not None]
+    words = ("set", "tune", "position", "grant", "action")
+    given = [word for word in words if getattr(event, word) is not None]
     if len(given) != 1:
         yield Problem(
             "event.action",
@@ -87,16 +92,20 @@ def _event(
             if not given
             else f"an event has one action, not both {' and '.join(map(repr, given))}",
             path,
-            "'set' for a link, 'tune' for a radio, 'position' for a node, or 'action'",
+            "'set' for a link, 'tune' for a radio, 'position' for a node, 'grant' for a slice, or 'action'",
         )
         return
-    for word, whose in (("tune", "radio"), ("position", "node")):
+    for word, whose in (("tune", "radio"), ("position", "node"), ("grant", "slice")):
         if given == [word] and target != whose:
             yield Problem(
                 "event.action", f"{word!r} is for a {whose}, not for a {target}", (*path, word), key=True
             )
             return
-    yield from media.of_event(event, path, network)
+    yield from media.of_event(event, path, scenario, network)
+    if event.grant is not None and not handover.given(event.grant):
+        yield Problem(
+            "event.action", "'grant' names no limit", (*path, "grant"), "such as grant: {channels: [40]}"
+        )
     if event.set is not None:
         if not any(getattr(event.set, name) is not None for name in event.set.model_fields_set):
             yield Problem(
@@ -110,7 +119,7 @@ def _event(
             "event.action",
             f"a {target} cannot {event.action!r}",
             (*path, "action"),
-            f"allowed: {', '.join(_ACTIONS[target])}",
+            f"allowed: {', '.join(_ACTIONS[target]) or 'grant'}",
         )
     if event.direction != "both" and (target != "link" or event.set is None):
         yield Problem("event.action", "a direction goes with 'set' on a link", (*path, "direction"), key=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from airloom.planning import admission, tables
+from airloom.planning import admission, handover, tables
 from airloom.planning import media as words
 from airloom.planning.admission import Sliver
 from airloom.planning.channels import number_of
@@ -417,7 +417,7 @@ def radio_named(name: str, network: Network) -> RadioEnd | None:
     return found[0] if len(found) == 1 else None
 
 
-def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
+def of_event(event: Event, path: Path_, scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Yields what is wrong with an event that changes a radio or a position."""
     moved = event.node if event.position is not None else None
     if moved is not None and not any(end.node == moved for end in network.radios):
@@ -441,6 +441,8 @@ def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
         )
     elif event.tune is not None:
         sliver = network.slivers.get(end.node)
+        if sliver is not None:
+            sliver = handover.sliver_at(scenario, sliver, event.at, words.phy_of(end.said))
         yield from tuning(event.tune, end, (*path, "tune"), sliver)
         if sliver is not None and event.tune.ssid is not None:
             yield from _taken(event.tune.ssid, sliver, network, (*path, "tune"))

@@ -78,7 +78,7 @@ from airloom.scenario.model.nodes import (
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.ready_tests import Test
 from airloom.scenario.model.routing import Routing, RoutingChoice
-from airloom.scenario.model.slices import Grant, HopGrant, Slice
+from airloom.scenario.model.slices import Grant, GrantChange, HopGrant, Slice
 from airloom.scenario.model.swept import Swept, Values
 from airloom.scenario.model.tunnels import Tunnel
 from airloom.units.addresses import Prefix
@@ -218,6 +218,7 @@ __all__ = [
     "FrameError",
     "GilbertElliott",
     "Grant",
+    "GrantChange",
     "GraphAttributes",
     "Guest",
     "HopGrant",

@@ -10,6 +10,7 @@ from airloom.scenario.model.base import Count, File, Model, Name
 from airloom.scenario.model.links import Direction
 from airloom.scenario.model.media import Position, Tuning
 from airloom.scenario.model.ready_tests import Test
+from airloom.scenario.model.slices import GrantChange
 from airloom.units.quantities import Duration, Fraction, Rate, Size
 
 
@@ -18,7 +19,7 @@ class Event(Model):
 
     Actions of a link: ``up``, ``down``, new properties (``set``). Of a node: ``stop`` (orderly), ``kill``,
     ``start``, ``pause``, ``resume``, a new ``position``. Of a radio: ``up``, ``down``, new settings
-    (``tune``). Of a program: ``start``, ``stop``, ``signal``.
+    (``tune``). Of a program: ``start``, ``stop``, ``signal``. Of a slice: new limits (``grant``).
     """
 
     at: Duration = Field(description="from time zero of the run")
@@ -28,12 +29,14 @@ class Event(Model):
     )
     radio: str | None = Field(default=None, description="``node:radio``, or the node if it has one radio")
     program: str | None = Field(default=None, description="name of the program")
+    slice: str | None = Field(default=None, description="name of the slice, which has a grant")
     set: Direction | None = Field(default=None, description="link: new properties; others stay")
     direction: Literal["both", "forward", "backward"] = Field(
         default="both", description="link: direction that changes"
     )
     tune: Tuning | None = Field(default=None, description="radio: new settings; others stay")
     position: Position | None = Field(default=None, description="node: new position")
+    grant: GrantChange | None = Field(default=None, description="slice: new limits; others stay")
     action: Literal["up", "down", "start", "stop", "kill", "pause", "resume", "signal"] | None = Field(
         default=None, description="action on the target"
     )

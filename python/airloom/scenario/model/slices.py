@@ -12,6 +12,9 @@ from airloom.scenario.model.nodes import Node
 from airloom.scenario.model.openflow import Controller, Flow
 from airloom.units.quantities import Power
 
+OwnSlots = Annotated[list[Annotated[int, Field(ge=0, le=255, strict=True)]], Field(min_length=1)]
+Weight = Annotated[int, Field(ge=1, le=1000, strict=True)]
+
 
 class HopGrant(Model):
     """The hopping sequence of a slice."""
@@ -33,8 +36,17 @@ class Grant(Model):
         description="channel numbers or frequencies; radios start on the first"
     )
     power: Power | None = Field(default=None, description="largest transmit power")
-    slots: Annotated[list[Annotated[int, Field(ge=0, le=255, strict=True)]], Field(min_length=1)] | None = (
-        Field(default=None, description="numbers of its time slots, from 0; by default it sends at any time")
+    slots: OwnSlots | None = Field(
+        default=None, description="numbers of its time slots, from 0; by default it sends at any time"
+    )
+    hold: bool = Field(
+        default=True,
+        description="frames wait for the slots; otherwise ``police`` decides about frame exchanges outside",
+    )
+    airtime_weight: Weight | None = Field(
+        default=None,
+        description="weight of its airtime against that of the other slices with a weight on its channel; "
+        "without one it contends as any station",
     )
     hops: HopGrant | None = Field(
         default=None,
@@ -43,6 +55,20 @@ class Grant(Model):
     code: Annotated[int, Field(ge=0, le=127, strict=True)] | None = Field(
         default=None, description="number of its code, from 0; by default its radios do not spread"
     )
+
+
+class GrantChange(Model):
+    """New limits of a slice's grant from an exact time on; others stay."""
+
+    channels: Annotated[list[Channel], Field(min_length=1)] | None = Field(
+        default=None,
+        description="channels instead of the old ones; a radio on another one is tuned to the first",
+    )
+    power: Power | None = Field(
+        default=None, description="largest transmit power; that of its radios is lowered to it"
+    )
+    slots: OwnSlots | None = Field(default=None, description="time slots instead of the old ones")
+    airtime_weight: Weight | None = Field(default=None, description="weight of its airtime")
 
 
 class Slice(Model):

@@ -1,0 +1,104 @@
+"""Grants that change during a run: what each slice holds when, and whether all can hold it at once.
+
+Events at one time take effect together, so that a slice can hand over what another one takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from airloom.planning import admission, hopping, media
+from airloom.planning.admission import Sliver
+from airloom.planning.channels import number_of
+from airloom.planning.network import Network
+from airloom.scenario.model import Grant, GrantChange, Scenario
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+
+Stage = tuple[int, list[int], dict[str, Grant]]
+"""A time in ns, the numbers of the events that change grants then, and the grants from then on."""
+
+
+def changed(grant: Grant, change: GrantChange) -> Grant:
+    """Returns the grant after a change; limits that the change does not name stay."""
+    return grant.model_copy(update={key: getattr(change, key) for key in given(change)})
+
+
+def given(change: GrantChange) -> list[str]:
+    """The limits that a change names."""
+    return [key for key in GrantChange.model_fields if getattr(change, key) is not None]
+
+
+def stages(scenario: Scenario) -> Iterator[Stage]:
+    """Yields, in time order, every time at which grants change."""
+    grants = {name: one.grant for name, one in scenario.slices.items() if one.grant is not None}
+    numbered = ((event.at, number) for number, event in enumerate(scenario.events) if event.grant is not None)
+    for at, group in groupby(sorted(numbered), key=lambda each: each[0]):
+        numbers = [number for _, number in group]
+        for number in numbers:
+            event = scenario.events[number]
+            if event.slice in grants and event.grant is not None:
+                grants[event.slice] = changed(grants[event.slice], event.grant)
+        yield at, numbers, dict(grants)
+
+
+def sliver_at(scenario: Scenario, sliver: Sliver, at: int, phy: str) -> Sliver:
+    """Returns a sliver with the grant that its slice has at a time in ns."""
+    for since, _, grants in stages(scenario):
+        if since <= at:
+            sliver = _with(sliver, grants[sliver.slice], phy)
+    return sliver
+
+
+def _with(sliver: Sliver, grant: Grant, phy: str) -> Sliver:
+    channels = tuple(number_of(channel, phy) for channel in grant.channels)
+    return replace(sliver, grant=grant, channels=channels)
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Yields what is wrong with changes of grants, and slices that hold the same thing at one time."""
+    ends = {end.node: end for end in network.radios}
+    told: set[Path_] = set()
+    for at, numbers, grants in stages(scenario):
+        of_slice: dict[str | None, Path_] = {}
+        naming: dict[tuple[str | None, str], Path_] = {}
+        for number in numbers:
+            event, where = scenario.events[number], ("events", number, "grant")
+            of_slice[event.slice] = where
+            for key in given(event.grant) if event.grant is not None else ():
+                naming[event.slice, key] = (*where, key)
+        slivers = []
+        for sliver in network.slivers.values():
+            phy = media.phy_of(ends[sliver.name].said)
+            now = _with(sliver, grants[sliver.slice], phy)
+            slivers.append((now, phy))
+            if (path := naming.get((sliver.slice, "channels"))) is not None:
+                yield from admission.no_channel(now, phy, path, told)
+                medium = ends[sliver.name].medium
+                hops = hopping.problems(scenario, medium, sliver.slice, now.channels, phy)
+                for problem in hops if path not in told else ():
+                    told.add(path)
+                    yield Problem(problem.code, problem.message, path, problem.cure)
+            if (path := naming.get((sliver.slice, "slots"))) is not None:
+                medium = ends[sliver.name].medium
+                yield from admission.no_slot(scenario, medium, now.grant.slots, path, told)
+        for number, (sliver, phy) in enumerate(slivers):
+            for other, _ in slivers[:number]:
+                air = scenario.media[ends[sliver.name].medium]
+                both = admission.conflict(sliver, other, phy, air)
+                place = of_slice.get(sliver.slice) or of_slice.get(other.slice)
+                if both is not None and place is not None and place not in told:
+                    told.add(place)
+                    yield Problem(
+                        "slice.channels",
+                        f"at {_seconds(at)} channel {both[0]} of {sliver.slice!r} overlaps channel "
+                        f"{both[1]} of {other.slice!r}, and both are on {sliver.node!r}",
+                        place,
+                        "let the other slice hand it over at the same time or before",
+                    )
+
+
+def _seconds(at: int) -> str:
+    return f"{at / 1e9:g} s"
