@@ -258,8 +258,11 @@ CAMPAIGNS["net-wireless-chain"] = [functools.partial(wireless_chain, number=numb
 
 def isolation(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
     """Slices that share one channel, or that couple where they should not."""
-    share = 1 - orbit.saturation() / of["slices"] / (20 * MBIT)
-    coupling = share if of["scheme"] == "shared" else 0.0
+    count = of["slices"]
+    # Equal shares, and that of the least of the weights 1 to n.
+    parts = {"shared": count, "airtime": count * (count + 1) / 2}
+    part = parts.get(of["scheme"])
+    coupling = 0.0 if part is None else 1 - orbit.saturation() / part / (20 * MBIT)
     return {"coupling": (0.1 if contrary else coupling, "1"), "together": (20 * MBIT, "bit/s")}
 
 

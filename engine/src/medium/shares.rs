@@ -4,7 +4,8 @@
 //! Scheduling Algorithm for Integrated Services Packet Switching Networks", 1996) with airtime in
 //! place of octets, as in T. Høiland-Jørgensen et al., "Ending the Anomaly: Achieving Low Latency and
 //! Airtime Fairness in WiFi", 2017, and with contention by the distributed coordination function
-//! in place of one queue's server.
+//! in place of one queue's server (not checked against the papers: the rule and its bound are stated
+//! and derived here, and tested).
 //!
 //! The *airtime* of a slice is the sum of the lengths of all frames that its radios transmit: data,
 //! retries, fragments, requests and clears to send, acknowledgments, beacons. Inter-frame spaces and

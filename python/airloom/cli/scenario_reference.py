@@ -42,6 +42,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Slice,
     model.Grant,
     model.HopGrant,
+    model.GrantChange,
     model.Flow,
     model.Topology,
     model.GraphAttributes,
