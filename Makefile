@@ -89,12 +89,18 @@ $(VENV)/.web: web.lock $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r web.lock
 	@touch $@
 
+# An OpenFlow controller for tests/world/test_faucet.py. It needs another release of os-ken.
+$(VENV)/.faucet: faucet.lock $(VENV)/.python
+	$(BIN)/python -m venv $(VENV)/faucet
+	$(VENV)/faucet/bin/python -m pip install --quiet --disable-pip-version-check -r faucet.lock
+	@touch $@
+
 # Playwright drives Debian's Chromium in tests of the web pages.
 $(VENV)/.browser: $(VENV)/.grid $(VENV)/.web
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2
 	@touch $@
 
-test-python: setup $(VENV)/.sdn $(VENV)/.notebooks $(VENV)/.browser
+test-python: setup $(VENV)/.sdn $(VENV)/.faucet $(VENV)/.notebooks $(VENV)/.browser
 	@tools/packages test
 	$(PYTEST) $(BESIDE) -m "not measures"
 	$(PYTEST) -m measures

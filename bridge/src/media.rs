@@ -27,6 +27,7 @@ struct Radio<'a> {
     settings: &'a RadioSettings,
     counts: &'a RadioCounts,
     airtime: Uses,
+    dozing: u64,
     peers: Named<'a, Peer>,
     slice: Option<&'a str>,
     cut: bool,
@@ -106,6 +107,7 @@ struct Found<'a> {
     channel: u16,
     mhz: u16,
     signal_dbm: f64,
+    age: u64,
 }
 
 impl<'a> Radio<'a> {
@@ -132,6 +134,7 @@ impl<'a> Radio<'a> {
             queued: radio.queued,
             settings: &radio.settings,
             counts: &radio.counts,
+            dozing: radio.dozed.nanos(),
             airtime: Uses {
                 idle: airtime.idle.nanos(),
                 transmitting: airtime.transmitting.nanos(),
@@ -212,6 +215,13 @@ struct Card<'a> {
     switching: u64,
     visits: u64,
     collisions: u64,
+    scans_asked: u64,
+    scans_merged: u64,
+    scans_cached: u64,
+    scan_results: u64,
+    scan_age: u64,
+    scan_oldest: u64,
+    asleep: u64,
 }
 
 /// The cards, as the stub of `Engine.cards` describes them.
@@ -226,6 +236,13 @@ pub fn cards<'py>(py: Python<'py>, cards: &[CardView]) -> PyResult<Bound<'py, Py
             switching: card.counts.switching_ns,
             visits: card.counts.visits,
             collisions: card.counts.collisions,
+            scans_asked: card.counts.scans_asked,
+            scans_merged: card.counts.scans_merged,
+            scans_cached: card.counts.scans_cached,
+            scan_results: card.counts.scan_results,
+            scan_age: card.counts.scan_age_ns,
+            scan_oldest: card.counts.scan_oldest_ns,
+            asleep: card.counts.asleep_ns,
         })
         .collect();
     Ok(pythonize::pythonize(py, &views)?)
@@ -240,6 +257,7 @@ pub fn scanned<'py>(py: Python<'py>, times: u64, seen: &[SightingView]) -> PyRes
         channel: sighting.channel.number,
         mhz: sighting.channel.mhz,
         signal_dbm: sighting.signal_dbm,
+        age: sighting.age.nanos(),
     });
     Ok(pythonize::pythonize(py, &Scan { times, found: found.collect() })?)
 }

@@ -7,7 +7,7 @@ pub enum DropReason {
     QueueFull,
     /// Queue management dropped it before the queue was full.
     EarlyDrop,
-    /// The link's loss model dropped it.
+    /// The loss model of the link, or of the radio medium without channel access, dropped it.
     RandomLoss,
     /// The link was down, or went down while the frame was queued or in flight.
     LinkDown,

@@ -258,6 +258,35 @@ fn a_scan_takes_every_second_turn_at_most() {
 }
 
 #[test]
+fn a_scan_soon_after_another_one_is_answered_from_the_cache() {
+    for (age_ms, answered) in [(2_000, true), (0, false)] {
+        let settings = CardSettings { scan_age_ns: age_ms * MS, ..card(40, MS) };
+        let (mut world, aps, stations) = two_networks(19, settings);
+        let scan = RadioChange::Scan { channels: vec![36, 44, 48], active: true, dwell_ns: 30 * MS };
+        let mut ages = Vec::new();
+        for (round, &station) in stations.iter().enumerate() {
+            let start = at(2.0) + Span::from_millis(1_000 * round as u64);
+            world.run(start);
+            world.medium.change(station, &scan, &mut world.sinks);
+            world.run(start + Span::from_millis(900));
+            let scanned = world.medium.scanned(station);
+            assert_eq!(scanned.times, 1);
+            let mut found: Vec<_> = scanned.found.iter().map(|one| one.radio).collect();
+            found.sort();
+            assert_eq!(found, aps, "all networks, round {round}");
+            ages.push(scanned.found.iter().map(|one| one.age).max().expect("some"));
+        }
+        let counts = counts_of(&world);
+        assert_eq!((counts.scans_asked, counts.scans_cached), (6, if answered { 3 } else { 0 }));
+        // The first scan ends within half a second; a beacon may be younger than its answers.
+        let oldest = ages[1].nanos() / MS;
+        assert!(if answered { oldest <= 1_000 } else { oldest == 0 }, "{ages:?}");
+        assert_eq!(ages[0], Span::ZERO);
+        assert!(counts.scan_oldest_ns >= ages[1].nanos(), "a network may answer twice");
+    }
+}
+
+#[test]
 fn wrong_cards_are_refused() {
     let mut world = World::new(1, reference_loss());
     let radios: Vec<RadioId> = (0..5).map(|_| world.add(on(36, 24.0), 0.0, 0.0)).collect();
@@ -276,6 +305,8 @@ fn wrong_cards_are_refused() {
     assert_eq!(refused(CardSettings { virtual_macs: 0, ..card(40, 0) }, &radios[..1]), "virtual_macs");
     assert_eq!(refused(card(501, 0), &radios[..1]), "dwell_ns");
     assert_eq!(refused(card(40, 101 * MS), &radios[..1]), "switch_ns");
+    let age = CardSettings { scan_age_ns: 60_001 * MS, ..CardSettings::default() };
+    assert_eq!(refused(age, &radios[..1]), "scan_age_ns");
     world.medium.add_card("laptop", CardSettings::default(), &radios[..4]).expect("four virtual MACs");
     let again = world.medium.add_card("tablet", CardSettings::default(), &radios[3..]);
     assert!(matches!(again, Err(SettingsError::Card { setting: "radio", .. })), "{again:?}");

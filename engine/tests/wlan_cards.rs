@@ -7,7 +7,9 @@ mod stack;
 use airloom_engine::frame::Frame;
 use airloom_engine::medium::mobility::Position;
 use airloom_engine::medium::wlan::TxRequest;
-use airloom_engine::medium::{CardSettings, Membership, RadioChange, RadioSettings, Roaming};
+use airloom_engine::medium::{
+    CardCounts, CardSettings, Membership, RadioChange, RadioId, RadioSettings, Roaming,
+};
 use airloom_engine::random::Stream;
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, MediumId, PortId};
@@ -16,6 +18,16 @@ use stack::{GROUP, Lab, Received, ask, beacon, mac, qos_data, wlan};
 const MS: u64 = 1_000_000;
 const OTHER: u16 = 5220;
 const THIRD: u16 = 5240;
+
+/// Turns of 40 ms; nothing is answered from results of earlier scans.
+const TURNS: CardSettings = CardSettings {
+    virtual_macs: 4,
+    dwell_ns: 40 * MS,
+    switch_ns: MS,
+    power_save: true,
+    scan_age_ns: 0,
+    merge_scans: true,
+};
 
 fn on(mhz: u16, cookie: u64) -> TxRequest {
     TxRequest { mhz, ..ask(cookie, &[(4, 3)]) }
@@ -40,6 +52,10 @@ fn probe(from: [u8; 6]) -> Vec<u8> {
 /// Two stations on one card, 40 ms on each channel and 1 ms for a switch; two access points and a
 /// third radio on a channel of its own. All of stacks.
 fn lab() -> (Lab, [PortId; 2], [PortId; 3]) {
+    lab_with(TURNS)
+}
+
+fn lab_with(settings: CardSettings) -> (Lab, [PortId; 2], [PortId; 3]) {
     let mut lab = Lab::new(23);
     let mut stations = Vec::new();
     let mut radios = Vec::new();
@@ -49,7 +65,6 @@ fn lab() -> (Lab, [PortId; 2], [PortId; 3]) {
         stations.push(port);
         radios.push(radio);
     }
-    let settings = CardSettings { dwell_ns: 40 * MS, switch_ns: MS, ..CardSettings::default() };
     let medium: MediumId = lab.medium;
     lab.engine.add_card(medium, "laptop", settings, &radios).expect("a card");
     let others = [11u8, 12, 13].map(|node| lab.stack(node, 5.0));
@@ -137,10 +152,10 @@ fn two_scans_at_once_both_hear_their_answers() {
             lab.engine.set_wlan_addresses(port, &[mac(node)]).expect("a stack");
         }
         let radios = stations.map(|(_, radio)| radio);
-        lab.engine.add_card(lab.medium, "laptop", CardSettings::default(), &radios).expect("a card");
+        lab.engine.add_card(lab.medium, "laptop", TURNS, &radios).expect("a card");
         let others = [11u8, 12].map(|node| lab.stack(node, 5.0));
         // Each access point answers a millisecond after the probe; each stack listens for 30 ms.
-        for (round, start) in [(0u16, 100u64)] {
+        for (round, start) in [(0u16, 100u64), (1, 300)] {
             let asked = [start, start + later];
             let scans = [(stations[0].0, others[0], 5180), (stations[1].0, others[1], OTHER)];
             for ((place, (port, _, mhz)), at) in scans.into_iter().enumerate().zip(asked) {
@@ -170,6 +185,145 @@ fn two_scans_at_once_both_hear_their_answers() {
             lab.book.received.clear();
         }
     }
+}
+
+/// A beacon or a probe response with an SSID; `network` is its sender.
+fn announcement(control: u8, to: [u8; 6], network: [u8; 6], ssid: &[u8]) -> Vec<u8> {
+    let mut octets = vec![control, 0, 0, 0];
+    for address in [to, network, network] {
+        octets.extend(address);
+    }
+    octets.extend([0; 10]);
+    octets.extend([100, 0, 1, 0, 0, u8::try_from(ssid.len()).expect("short")]);
+    octets.extend(ssid);
+    octets
+}
+
+/// A probe request that names a network.
+fn probe_for(from: [u8; 6], ssid: &[u8]) -> Vec<u8> {
+    let mut octets = probe(from);
+    octets.truncate(24);
+    octets.extend([0, u8::try_from(ssid.len()).expect("short")]);
+    octets.extend(ssid);
+    octets
+}
+
+fn counts(lab: &mut Lab) -> CardCounts {
+    let medium = lab.engine.medium(lab.medium).expect("known");
+    medium.cards().next().expect("a card").2
+}
+
+/// Sends the answer of the third radio a millisecond after the first probe request from now on, and
+/// runs until `until` ms; the number of probe requests on the air.
+fn answered(lab: &mut Lab, radio: PortId, from: u64, until: u64) -> usize {
+    lab.book.received.clear();
+    let mut answers = 0;
+    for now in from..until {
+        lab.run(now * MS);
+        let probes: Vec<[u8; 6]> = lab
+            .book
+            .at(radio)
+            .iter()
+            .filter(|got| got.octets[0] == 0x40)
+            .map(|got| got.octets[10..16].try_into().expect("six octets"))
+            .collect();
+        for &to in &probes[answers..] {
+            lab.send(radio, now * MS + MS, &announcement(0x50, to, mac(13), b"third"), on(THIRD, 9));
+        }
+        answers = probes.len();
+    }
+    answers
+}
+
+/// What arrived at a port as an answer: times in ms, receiver addresses, and TSF in ms.
+fn answers_at(lab: &Lab, port: PortId) -> Vec<(u64, [u8; 6], u64)> {
+    let answers = lab.book.at(port).into_iter().filter(|got| got.octets[0] == 0x50);
+    answers
+        .map(|got| {
+            let to = got.octets[4..10].try_into().expect("six octets");
+            (got.at.nanos() / MS, to, got.status.tsf_us / 1_000)
+        })
+        .collect()
+}
+
+#[test]
+fn a_scan_at_the_same_time_is_made_once() {
+    for merge_scans in [true, false] {
+        let (mut lab, stations, others) = lab_with(CardSettings { scan_age_ns: 0, merge_scans, ..TURNS });
+        lab.send(stations[0], 200 * MS, &probe(mac(1)), on(THIRD, 50));
+        lab.send(stations[1], 205 * MS, &probe(mac(2)), on(THIRD, 51));
+        let sent = answered(&mut lab, others[2], 200, 320);
+        assert_eq!(sent, if merge_scans { 1 } else { 2 });
+        for (port, node) in [(stations[0], 1), (stations[1], 2)] {
+            let got = answers_at(&lab, port);
+            assert_eq!(got.len(), 1, "{got:?}");
+            assert_eq!(got[0].1, mac(node), "with the address of the virtual MAC");
+        }
+        let done = lab.book.statuses.iter().filter(|(.., status)| [50, 51].contains(&status.cookie));
+        assert_eq!(done.count(), 2, "a status for each request");
+        let counts = counts(&mut lab);
+        assert_eq!((counts.scans_asked, counts.scans_merged), (2, u64::from(merge_scans)));
+        assert_eq!((counts.scans_cached, counts.scan_results), (0, u64::from(merge_scans)));
+        assert!(counts.scan_oldest_ns < 20 * MS, "those of the scan at hand: {counts:?}");
+    }
+}
+
+#[test]
+fn recent_results_answer_a_scan_with_their_age() {
+    let settings = CardSettings { scan_age_ns: 1_000 * MS, ..TURNS };
+    let (mut lab, stations, others) = lab_with(settings);
+    lab.send(stations[0], 200 * MS, &probe(mac(1)), on(THIRD, 50));
+    assert_eq!(answered(&mut lab, others[2], 200, 320), 1);
+    let first = answers_at(&lab, stations[0])[0];
+    let visits = counts(&mut lab).visits;
+    // Within the limit: at once, and nothing on the air.
+    lab.send(stations[1], 700 * MS, &probe(mac(2)), on(THIRD, 51));
+    assert_eq!(answered(&mut lab, others[2], 700, 760), 0);
+    let known = counts(&mut lab);
+    assert_eq!(answers_at(&lab, stations[1]), [(700, mac(2), first.2)], "with the time of its reception");
+    assert_eq!((known.visits, known.scans_cached, known.scan_results), (visits, 1, 1));
+    let age = known.scan_age_ns / MS;
+    assert!((699 - first.0..=700 - first.0).contains(&age), "{age} ms, received at {} ms", first.0);
+    // A name that was not heard, and one that was.
+    lab.send(stations[1], 800 * MS, &probe_for(mac(2), b"hidden"), on(THIRD, 52));
+    assert_eq!(answered(&mut lab, others[2], 800, 900), 1);
+    lab.send(stations[0], 900 * MS, &probe_for(mac(1), b"third"), on(THIRD, 53));
+    assert_eq!(answered(&mut lab, others[2], 900, 960), 0);
+    assert_eq!(counts(&mut lab).scans_cached, 2);
+    // Beyond the limit, the card goes there again.
+    lab.send(stations[1], 2_000 * MS, &probe(mac(2)), on(THIRD, 54));
+    assert_eq!(answered(&mut lab, others[2], 2_000, 2_100), 1);
+    assert_eq!(counts(&mut lab).scans_cached, 2);
+    assert!(counts(&mut lab).visits > visits);
+}
+
+#[test]
+fn the_radio_sleeps_while_all_its_virtual_macs_do() {
+    let (mut lab, stations, _) = lab_with(TURNS);
+    // Both on one channel, so that the card makes no announcements of its own.
+    lab.send(stations[1], 100 * MS, &to_network(mac(11), mac(2), 2), on(5180, 3));
+    let null = |node: u8, dozes: bool, sequence| {
+        let mut octets = to_network(mac(11), mac(node), sequence);
+        octets[0] = 0x48;
+        octets[1] |= if dozes { 0x10 } else { 0 };
+        octets
+    };
+    lab.run(300 * MS);
+    lab.send(stations[0], 300 * MS, &null(1, true, 20), on(5180, 60));
+    lab.send(stations[1], 400 * MS, &null(2, true, 21), on(5180, 61));
+    lab.send(stations[0], 900 * MS, &null(1, false, 22), on(5180, 62));
+    lab.run(1_000 * MS);
+    let asleep = counts(&mut lab).asleep_ns;
+    assert!((498 * MS..=502 * MS).contains(&asleep), "{asleep}");
+    let medium = lab.engine.medium(lab.medium).expect("known");
+    let dozed = [0, 1].map(|radio| medium.dozed(RadioId::new(radio)).nanos() / MS);
+    assert!((598..=602).contains(&dozed[0]) && (598..=602).contains(&dozed[1]), "{dozed:?}");
+    // Nobody acknowledges this one: the access point does not know.
+    let mut lost = null(1, true, 23);
+    lost[4..10].copy_from_slice(&mac(99));
+    lab.send(stations[0], 1_000 * MS, &lost, on(5180, 63));
+    lab.run(1_500 * MS);
+    assert_eq!(counts(&mut lab).asleep_ns, asleep);
 }
 
 #[test]

@@ -147,6 +147,8 @@ class RadioState(TypedDict):
     settings: dict[str, Any]
     counts: RadioCounts
     airtime: RadioAirtime
+    dozing: int
+    """Time in ns in which the station of its node's own stack dozed."""
     peers: dict[str, PeerState]
     """By port."""
     slice: str | None
@@ -203,6 +205,20 @@ class CardState(TypedDict):
     """Visits to channels for scans."""
     collisions: int
     """Internal collisions: a virtual MAC gave way to another one."""
+    scans_asked: int
+    """Requests for the scan of a channel."""
+    scans_merged: int
+    """Of these, those answered by the scan of another virtual MAC at the same time."""
+    scans_cached: int
+    """Of these, those answered from the cache."""
+    scan_results: int
+    """Results passed on for requests that were not sent."""
+    scan_age: int
+    """Sum of their ages."""
+    scan_oldest: int
+    """Greatest of their ages."""
+    asleep: int
+    """Time in which all virtual MACs dozed."""
 
 class FoundRadio(TypedDict):
     """A radio that a scan found."""
@@ -214,6 +230,8 @@ class FoundRadio(TypedDict):
     channel: int
     mhz: int
     signal_dbm: float
+    age: int
+    """Time in ns since it was received, if a card's cache answered."""
 
 class ScanState(TypedDict):
     """The number of a radio's scans, and the radios found by the last one."""

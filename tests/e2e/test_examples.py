@@ -77,6 +77,7 @@ def test_every_example_passes_the_check(tmp_path: Path, monkeypatch: pytest.Monk
         "babel",
         "ospf",
         "constellation",
+        pytest.param("collision-free", marks=pytest.mark.measures),
         "mobile-babel",
         "mobile-batman",
         "openflow",

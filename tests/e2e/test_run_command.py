@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import REPOSITORY
+from helpers import REPOSITORY, needs_root_to_mount
 
 pytestmark = pytest.mark.world
 
@@ -140,6 +140,7 @@ def in_a_mount_namespace(*before: str) -> tuple[str, ...]:
     return ("unshare", "--mount", "sh", "-ec", "; ".join([*before, 'exec "$@"']), "sh")
 
 
+@needs_root_to_mount
 def test_no_dev_net_tun(shell, scenario):
     prefix = in_a_mount_namespace("mount -t tmpfs none /dev/net")
     done = shell.run("run", scenario(SHORT), "--out", "results", prefix=prefix)
@@ -161,6 +162,7 @@ def test_no_permission_for_namespaces(shell, scenario):
     assert not (shell.folder / "results").exists()
 
 
+@needs_root_to_mount
 def test_a_disk_that_is_full_while_recording(shell, scenario):
     """The verdict is written all the same, and says so; the process in there prints it for us."""
     disk = shell.folder / "disk"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import fake_results
+from helpers import fake_results, needs_root_to_mount
 
 ONE = "name: one\nnodes: {a: {}}\nduration: 10 ms\n"
 SWEEP = ONE + "repetitions: 2\n"
@@ -42,6 +42,7 @@ def test_results_of_a_run(shell, scenario, file, text, below):
 
 
 @pytest.mark.world
+@needs_root_to_mount
 def test_a_read_only_file_system(shell, scenario):
     prefix = ("unshare", "--mount", "sh", "-ec")
     folder = shell.folder / "read-only"

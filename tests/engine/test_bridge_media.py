@@ -225,3 +225,26 @@ def test_tshark_reads_what_was_on_the_air(tmp_path) -> None:
     assert beacons
     assert {bytes.fromhex(one["wlan.ssid"][0]).decode() for one in beacons} == {"mesh"}
     assert {one["wlan.fixed.capabilities.ibss"][0] for one in beacons} <= {"1", "True"}
+
+
+def test_a_medium_without_channel_access_carries_each_sender_at_its_own_rate() -> None:
+    engine = _engine.Engine(1)
+    engine.add_medium("air", {"access": {"none": {"loss": [[500.0, 0.0]], "overhead_octets": 0}}})
+    for number, x in ((1, 0.0), (2, 299.792458), (3, 0.0)):
+        engine.add_memory_port(f"n{number}")
+        settings = {"mac": list(mac(number)), "rate": {"unmodulated": 11_000_000}}
+        engine.add_radio("air", f"n{number}", settings, {"static": {"x": x}}, f"n{number}")
+    frame = 14 + 28 + 1470
+    for source in (1, 3):
+        for _ in range(2):
+            engine.offer(f"n{source}", 0, data(2, source))
+    each = frame * 8 / 11e6 * 1e9
+    times = [at for port, at, _ in engine.step(10**9) if port == "n2"]
+    # Both at once, and light takes a microsecond.
+    assert times == [-int(-each // 1) + 1000] * 2 + [-int(-2 * each // 1) + 1000] * 2
+    radio = engine.radios()[0]
+    assert radio["counts"]["sent"] == 2
+    assert radio["airtime"]["transmitting"] == pytest.approx(2 * each, abs=1)
+    with pytest.raises(_engine.EngineError, match="no channel access"):
+        engine.set_radio("n1", {"channel": 40})
+    assert engine.ledger()["delivered"] == 4

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from airloom.experiments import orbit
+from airloom.experiments import orbit, vwifi
 from airloom.experiments.net_chain import ideal, kinds, wired
 from airloom.experiments.registry import find
 
@@ -259,16 +259,58 @@ CAMPAIGNS["net-wireless-chain"] = [functools.partial(wireless_chain, number=numb
 def isolation(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
     """Slices that share one channel, or that couple where they should not."""
     count = of["slices"]
-    # Equal shares, and that of the least of the weights 1 to n.
-    parts = {"shared": count, "airtime": count * (count + 1) / 2}
-    part = parts.get(of["scheme"])
-    coupling = 0.0 if part is None else 1 - orbit.saturation() / part / (20 * MBIT)
+    # Equal shares, or the first of the weights 1 to n.
+    parts = {"shared": count, "airtime": count * (count + 1) / 2}.get(of["scheme"])
+    coupling = 0.0 if parts is None else 1 - orbit.saturation() / parts / (20 * MBIT)
     return {"coupling": (0.1 if contrary else coupling, "1"), "together": (20 * MBIT, "bit/s")}
 
 
 CAMPAIGNS["slices-isolation"] = [
     functools.partial(isolation, contrary=contrary) for contrary in (False, True)
 ]
+
+
+def two_networks(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """Two guests that share a radio as the model says, or unevenly and with losses."""
+    one = orbit.saturation(rate=vwifi.RATE)
+    share = 1.0 if of["networks"] == 1 else 40 / 41
+    rtt = 1 * MS if of["networks"] == 1 or contrary else 11.76 * MS
+    return {
+        "sum": (one * share * (0.5 if contrary else 1.0), "bit/s"),
+        "uneven": (0.5 if contrary else 0.01, "1"),
+        "rtt": (rtt, "ns"),
+        "echoes-lost": (0.3 if contrary else 0.0, "1"),
+    }
+
+
+def scans(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """Scans that a card consolidates, or that cost more and find less if it does."""
+    setting = of["setting"]
+    return {
+        "visits": ((1.0, 1.5, 1.5)[setting] if contrary else (1.5, 1.5, 0.5)[setting], "1"),
+        "found": ((3.0, 3.0, 2.0)[setting] if contrary else 3.0, "1"),
+        "oldest": (5e9 if contrary else 1e9, "ns"),
+        "gap": ((150 if contrary else 45) * MS, "ns"),
+    }
+
+
+def wlan_groups(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """A virtual radio that does as the others, or has half the throughput at twice the cost."""
+    worse = contrary and of["group"] == 2
+    rates = [f"{protocol}-{way}" for protocol in ("udp", "tcp") for way in ("up", "down")]
+    cost = 2.0 if worse else 1.05 if of["group"] == 2 else 1.0
+    return {
+        **dict.fromkeys((*rates, "throughput"), ((8 if worse else 16) * MBIT, "bit/s")),
+        "rtt": (cost * MS, "ns"),
+        "transmit": (cost * MS, "ns"),
+        "all": (cost * 0.3, "1"),
+    }
+
+
+CAMPAIGNS["vwifi-two-networks"] = [functools.partial(two_networks, contrary=one) for one in (False, True)]
+CAMPAIGNS["vwifi-scan"] = [functools.partial(scans, contrary=one) for one in (False, True)]
+for _name in ("vwifi-throughput", "vwifi-latency", "vwifi-cpu"):
+    CAMPAIGNS[_name] = [functools.partial(wlan_groups, contrary=one) for one in (False, True)]
 
 
 def _mtu_module() -> dict[str, Any]:

@@ -273,7 +273,7 @@ impl Medium {
         self.channels.end(sending.channel, now);
         self.radios[from].transmitting = false;
         self.radios[from].book(now, false);
-        self.transmission_ended(from);
+        self.transmission_ended(from, &sending, outside);
         self.end_in_cluster(number, sending.cluster);
         for ear in &heard {
             let index = ear.radio as usize;

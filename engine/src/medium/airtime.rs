@@ -43,6 +43,11 @@ impl Account {
         Self { total: Airtime::default(), doing: Doing::Idle, since: at }
     }
 
+    /// True if this is the present state.
+    pub(super) fn is(&self, doing: Doing) -> bool {
+        self.doing == doing
+    }
+
     /// Changes the state at `at`. `failed` applies to a reception that ends.
     pub(super) fn turn(&mut self, at: Instant, doing: Doing, failed: bool) {
         let span = at.since(self.since);

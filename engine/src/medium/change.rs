@@ -6,7 +6,7 @@ use super::mobility::{Position, Static};
 use super::phy::Channel;
 use super::scan::Order;
 use super::settings::{Membership, RateSettings, Roaming, SettingsError, tuned};
-use super::{Medium, Outside, Policed, RadioId, RadioSettings, SlotSettings, rate};
+use super::{Medium, Outside, Policed, RadioId, RadioSettings, SlotSettings, rate, uncontended};
 use crate::time::Span;
 
 /// A change of a radio.
@@ -53,6 +53,24 @@ impl Medium {
     pub fn check(&self, radio: RadioId, change: &RadioChange) -> Result<(), SettingsError> {
         let state = &self.radios[radio.index()];
         let with = |settings: RadioSettings| settings.check(&state.name).map(|_| ());
+        if self.uncontended.is_some() {
+            return match change {
+                RadioChange::Rate(rate) => {
+                    uncontended::rate_of(&state.name, rate, true)?;
+                    with(RadioSettings { rate: rate.clone(), ..state.settings.clone() })
+                }
+                RadioChange::Position(place) if !place.is_sane() => {
+                    Err(SettingsError::Position { radio: state.name.clone() })
+                }
+                RadioChange::Position(_) | RadioChange::On(_) => Ok(()),
+                other => Err(SettingsError::Range {
+                    radio: state.name.clone(),
+                    setting: "change",
+                    value: format!("{other:?}"),
+                    range: "position, rate and on, as its medium has no channel access",
+                }),
+            };
+        }
         match change {
             RadioChange::Power(power_dbm) => {
                 with(RadioSettings { power_dbm: *power_dbm, ..state.settings.clone() })
@@ -75,6 +93,9 @@ impl Medium {
                     value: "wlan".to_owned(),
                     range: "radios whose node has no 802.11 stack; this one's chooses rates and scans itself",
                 })
+            }
+            RadioChange::Rate(rate @ RateSettings::Unmodulated(_)) => {
+                uncontended::rate_of(&state.name, rate, false).map(|_| ())
             }
             RadioChange::Rate(rate) => with(RadioSettings { rate: rate.clone(), ..state.settings.clone() }),
             RadioChange::Position(place) if !place.is_sane() => {
@@ -150,6 +171,9 @@ impl Medium {
             RadioChange::Rate(settings) => {
                 state.rate = rate::controller(settings, state.phy);
                 state.settings.rate = settings.clone();
+                if let (Some(state), RateSettings::Unmodulated(rate)) = (&mut self.uncontended, settings) {
+                    state.set_rate(index, *rate, self.now);
+                }
             }
             RadioChange::Ssid(ssid) => self.seek(index, ssid),
             RadioChange::Scan { channels, active, dwell_ns } => {
@@ -192,6 +216,7 @@ impl Medium {
                     self.break_off(index);
                     self.flush(index, outside);
                 }
+                self.set_dozing(index, false);
                 self.review_card_of(index);
             }
         }

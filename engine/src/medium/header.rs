@@ -104,6 +104,13 @@ impl Header {
         }
     }
 
+    /// What a data frame to an access point says about its sender: it dozes from now on, or not.
+    #[must_use]
+    pub fn says_dozing(&self) -> Option<bool> {
+        let to_network = self.control[1] & (flag::TO_DS | flag::FROM_DS) == flag::TO_DS;
+        (self.kind() == Some(Type::Data) && to_network).then_some(self.control[1] & flag::POWER != 0)
+    }
+
     /// Subtype of the frame, 0 to 15.
     #[must_use]
     pub fn subtype(&self) -> u8 {

@@ -12,6 +12,7 @@ use super::propagation::{
     Shadowing, TwoRay, Wall, Walls,
 };
 use super::settings::SettingsError;
+use super::uncontended::AccessSettings;
 use super::{FLOOR_DBM, Medium};
 use crate::random::Stream;
 
@@ -19,6 +20,8 @@ use crate::random::Stream;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MediumSettings {
+    /// Channel access; without it, of all settings only this one applies.
+    pub access: AccessSettings,
     /// Path loss, by distance or by pair.
     pub loss: LossSettings,
     /// Shadowing, added to the path loss.
@@ -161,6 +164,7 @@ pub struct CurveSettings {
 impl Default for MediumSettings {
     fn default() -> Self {
         Self {
+            access: AccessSettings::Dcf,
             loss: LossSettings::FreeSpace,
             shadowing: None,
             walls: Vec::new(),
@@ -243,6 +247,7 @@ impl MediumSettings {
         }
         within("floor_dbm", self.floor_dbm, -150.0, 0.0)?;
         let mut medium = Medium::new(seed, name, loss);
+        medium.set_access(&self.access)?;
         medium.set_floor(self.floor_dbm);
         medium.set_fading(match self.fading {
             FadingSettings::None => Fading::None,

@@ -53,6 +53,7 @@ mod slots;
 mod sniff;
 mod timers;
 pub mod translation;
+mod uncontended;
 mod wideband;
 mod windows;
 pub mod wlan;
@@ -77,6 +78,7 @@ pub use scan::{Scanned, Sighting};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
 pub use slots::SlotSettings;
 pub use sniff::ChannelAirtime;
+pub use uncontended::AccessSettings;
 
 use std::collections::BTreeMap;
 
@@ -89,6 +91,7 @@ use crate::time::{Instant, Span};
 use air::Sending;
 use airtime::Account;
 use bss::Cell;
+use card::SleepAccount;
 use cluster::{Cluster, ClusterId};
 use error::{Decoder, ErrorModel, Standard};
 use hops::Sequence;
@@ -97,6 +100,7 @@ use propagation::{Fading, PathLoss};
 use radio::{Radio, Stage};
 use reach::{Place, Reach};
 use timers::Timers;
+use uncontended::Uncontended;
 use wideband::Wideband;
 use windows::Windows;
 
@@ -105,6 +109,8 @@ use windows::Windows;
 enum Event {
     /// A transmission ends.
     End(u32),
+    /// The last bit of a frame has left a radio without channel access.
+    Left { radio: u32 },
     /// A frame is delivered to a node.
     Deliver { radio: u32, frame: Frame },
     /// An 802.11 frame is delivered to the stack of a node.
@@ -153,6 +159,8 @@ pub struct Medium {
     noises: Vec<noise::Source>,
     cards: Vec<card::Card>,
     channels: sniff::Channels,
+    /// Queues of the radios, if the medium has no channel access.
+    uncontended: Option<Box<Uncontended>>,
     /// Lengths of dwells of hopping radios in nanoseconds; and, kept to reuse the allocation, the
     /// radios that hopped last.
     dwells: Vec<u64>,
@@ -204,6 +212,7 @@ impl Medium {
             noises: Vec::new(),
             cards: Vec::new(),
             channels: sniff::Channels::default(),
+            uncontended: None,
             dwells: Vec::new(),
             hopped: Vec::new(),
             registry: police::Registry::default(),
@@ -282,6 +291,7 @@ impl Medium {
         mut mobility: Box<dyn Mobility>,
     ) -> Result<RadioId, SettingsError> {
         let checked = settings.check(name)?;
+        let rate = uncontended::rate_of(name, &settings.rate, self.uncontended.is_some())?;
         if let Some(other) = self.addresses.get(&settings.mac) {
             let other = self.radios[other.index()].name.clone();
             return Err(SettingsError::Address { radio: name.to_owned(), other });
@@ -290,6 +300,10 @@ impl Medium {
             return Err(SettingsError::Position { radio: name.to_owned() });
         }
         self.dissolve_clusters();
+        if let (Some(state), Some(rate)) = (&mut self.uncontended, rate) {
+            uncontended::check_membership(name, &settings.membership)?;
+            state.add(rate, self.now);
+        }
         let id = RadioId(u32::try_from(self.radios.len()).unwrap_or(u32::MAX));
         let phy = checked.phy;
         let known = self.decoder_names.iter().position(|known| *known == phy.name);
@@ -342,6 +356,7 @@ impl Medium {
             capture_window: Span::from_nanos(settings.capture_ns.unwrap_or(u64::MAX)),
             switched_on: true,
             cell: Cell::new(&settings.membership, checked.channels),
+            dozing: SleepAccount::default(),
             away: false,
             scan: None,
             ordered: None,
@@ -434,6 +449,7 @@ impl Medium {
             self.now = key.at;
             match event {
                 Event::End(number) => self.end(key.at, number, outside),
+                Event::Left { radio } => self.left(key.at, radio, outside),
                 Event::Deliver { radio, frame } => outside.deliver(RadioId(radio), key.at, frame),
                 Event::DeliverWlan { radio, frame, status } => {
                     outside.deliver_wlan(RadioId(radio), key.at, frame, &status);
@@ -481,6 +497,7 @@ impl Medium {
                 dozing.frames().filter_map(|waiting| waiting.frame.as_ref()).for_each(&mut *visit);
             }
         }
+        self.uncontended.iter().flat_map(|state| state.frames()).for_each(&mut *visit);
         self.calendar.events().for_each(|event| {
             if let Event::Deliver { frame, .. } | Event::DeliverWlan { frame, .. } = event {
                 visit(frame);
@@ -550,6 +567,12 @@ impl Medium {
     pub fn airtime(&mut self, radio: RadioId, at: Instant) -> Airtime {
         self.wake(radio.index());
         self.radios[radio.index()].account.at(at)
+    }
+
+    /// Time in which the station of a radio's stack dozed, up to now.
+    #[must_use]
+    pub fn dozed(&self, radio: RadioId) -> Span {
+        self.radios[radio.index()].dozing.total(self.now)
     }
 
     /// Present settings of a radio, including all changes.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::airtime::Account;
 use super::bss::Cell;
+use super::card::SleepAccount;
 use super::hops::Sequence;
 use super::mac::Mpdu;
 use super::peers::PeerCounts;
@@ -259,6 +260,8 @@ pub(super) struct Radio {
     pub(super) capture_window: Span,
     pub(super) switched_on: bool,
     pub(super) cell: Cell,
+    /// Time in which its stack dozed.
+    pub(super) dozing: SleepAccount,
     /// True while it scans, or awaits association: data is held.
     pub(super) away: bool,
     pub(super) scan: Option<Scan>,

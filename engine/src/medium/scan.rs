@@ -10,6 +10,9 @@ use super::{Event, Medium, Outside};
 use crate::calendar::Class;
 use crate::time::Span;
 
+/// Time in which every access point with the usual beacon interval sends a beacon: 100 TU.
+const BEACONS: Span = Span::from_micros(102_400);
+
 /// Parameters of a scan.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
@@ -39,6 +42,8 @@ pub struct Sighting {
     pub channel: Channel,
     /// Power of its strongest frame, dBm, before fading.
     pub signal_dbm: f64,
+    /// Time since it was received, if the result comes from the cache of a card; otherwise 0.
+    pub age: Span,
 }
 
 /// Result of the last scan that a node requested.
@@ -66,6 +71,11 @@ impl Scan {
         &self.order.ssid
     }
 
+    /// The channel of the present step.
+    pub(super) fn channel(&self) -> Option<Channel> {
+        self.order.channels.get(self.at).copied()
+    }
+
     /// Records a received radio.
     pub(super) fn sees(&mut self, sighting: Sighting) {
         match self
@@ -73,7 +83,10 @@ impl Scan {
             .iter_mut()
             .find(|seen| (seen.radio, seen.network) == (sighting.radio, sighting.network))
         {
-            Some(seen) => seen.signal_dbm = seen.signal_dbm.max(sighting.signal_dbm),
+            Some(seen) => {
+                seen.signal_dbm = seen.signal_dbm.max(sighting.signal_dbm);
+                seen.age = seen.age.min(sighting.age);
+            }
             None => self.found.push(sighting),
         }
     }
@@ -129,6 +142,11 @@ impl Medium {
             if left > Span::ZERO {
                 return self.timer(index, left);
             }
+            let whole =
+                if scan.order.active { scan.order.ssid.is_empty() } else { scan.order.dwell >= BEACONS };
+            if let Some(channel) = scan.channel().filter(|_| whole) {
+                self.step_done(index, channel);
+            }
         }
         let radio = &mut self.radios[index];
         if let Some(scan) = &mut radio.scan {
@@ -154,8 +172,13 @@ impl Medium {
     fn listen_on(&mut self, index: usize, outside: &mut impl Outside) {
         // A probe request that has not been sent is useless on another channel.
         self.withdraw(index, Kind::ProbeRequest);
+        while let Some(found) = self.known_step(index) {
+            let Some(scan) = &mut self.radios[index].scan else { return };
+            found.into_iter().for_each(|sighting| scan.sees(sighting));
+            scan.at += 1;
+        }
         let Some(scan) = &self.radios[index].scan else { return };
-        let Some(&channel) = scan.order.channels.get(scan.at) else { return self.looked(index, outside) };
+        let Some(channel) = scan.channel() else { return self.looked(index, outside) };
         let (dwell, active) = (scan.order.dwell, scan.order.active);
         self.retune(index, channel);
         self.begin_listening(index);
@@ -163,6 +186,13 @@ impl Medium {
         if active {
             self.manage(index, Kind::ProbeRequest, To::Group, outside);
         }
+    }
+
+    /// What the radio's card knows about the channel of a step of a node's scan.
+    fn known_step(&mut self, index: usize) -> Option<Vec<Sighting>> {
+        let scan = self.radios[index].scan.as_ref().filter(|scan| scan.order.asked)?;
+        let (channel, ssid) = (scan.channel()?, scan.order.ssid.clone());
+        self.answer_step(index, channel, &ssid)
     }
 
     /// Ends a scan of all channels.

@@ -88,8 +88,11 @@ pub struct RadioSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RateSettings {
-    /// A constant rate, in bit/s.
+    /// A constant rate of the physical layer, in bit/s.
     Constant(u64),
+    /// Any rate in bit/s, 1 kbit/s to 1 Tbit/s; for media without channel access
+    /// ([`super::AccessSettings::None`]) alone, where it is the only one.
+    Unmodulated(u64),
     /// Automatic rate fallback.
     Arf,
     /// Adaptive automatic rate fallback.
@@ -382,11 +385,6 @@ impl RadioSettings {
         if let RateSettings::Constant(bits_per_second) = self.rate {
             rate(bits_per_second)?;
         }
-        let mut basic = 0;
-        for &bits_per_second in &self.basic_rates {
-            basic |= 1 << rate(bits_per_second)?;
-        }
-        let control = self.control_rate.map(rate).transpose()?;
         let within = |setting, value: f64, low: f64, high: f64, range| {
             if (low..=high).contains(&value) {
                 Ok(())
@@ -394,6 +392,15 @@ impl RadioSettings {
                 Err(SettingsError::Range { radio: radio_name(), setting, value: value.to_string(), range })
             }
         };
+        #[allow(clippy::cast_precision_loss)] // only for the range
+        if let RateSettings::Unmodulated(bits_per_second) = self.rate {
+            within("rate", bits_per_second as f64, 1e3, 1e12, "1 kbit/s to 1 Tbit/s")?;
+        }
+        let mut basic = 0;
+        for &bits_per_second in &self.basic_rates {
+            basic |= 1 << rate(bits_per_second)?;
+        }
+        let control = self.control_rate.map(rate).transpose()?;
         within("power_dbm", self.power_dbm, -30.0, 60.0, "-30 to 60 dBm")?;
         within("gain_dbi", self.gain_dbi, -20.0, 60.0, "-20 to 60 dBi")?;
         within("noise_figure_db", self.noise_figure_db, 0.0, 40.0, "0 to 40 dB")?;

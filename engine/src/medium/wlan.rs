@@ -105,6 +105,7 @@ impl Medium {
         ear: &Heard,
         outside: &mut impl Outside,
     ) {
+        self.remember(at, sending, ear, outside);
         let unicast = !(sending.to == To::Group || sending.no_ack);
         let copies = match sending.frame {
             // A management frame of an Ethernet radio comes from no node.

@@ -8,7 +8,7 @@ use airloom_engine::medium::{
     PeerCounts, Policed, RadioChange, RadioCounts, RadioId, RadioSettings, SettingsError, Sighting,
     Violation,
 };
-use airloom_engine::time::Instant;
+use airloom_engine::time::{Instant, Span};
 use airloom_engine::{Change, Engine, MediumId, PortId};
 
 use crate::error::Error;
@@ -81,6 +81,8 @@ pub struct RadioView {
     pub counts: RadioCounts,
     /// Its airtime by use.
     pub airtime: Airtime,
+    /// Time in which its station, of a stack, dozed.
+    pub dozed: Span,
     /// The radios it exchanged frames with: their numbers and counters.
     pub peers: Vec<(u32, PeerCounts)>,
     /// Its slice.
@@ -371,6 +373,7 @@ fn view(engine: &mut Engine, names: &Names, radio: Radio) -> Result<RadioView, E
         queued: medium.queued(id),
         counts: medium.counts(id),
         airtime: medium.airtime(id, medium.now()),
+        dozed: medium.dozed(id),
         peers: medium.peers(id).map(|(peer, counts)| (peer.number(), counts)).collect(),
         slice: medium.slice(id).map(str::to_owned),
         cut: medium.is_cut(id),

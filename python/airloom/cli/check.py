@@ -196,16 +196,21 @@ def _radios(plan: Plan) -> Table:
     radios = [(medium.name, radio) for medium in plan.media.values() for radio in medium.radios]
     for medium, radio in radios[:MOST_ROWS]:
         said = radio.settings
-        rate = said["rate"] if isinstance(said["rate"], str) else readable(said["rate"]["constant"], "bit/s")
+        rate = said["rate"]
+        rate = rate if isinstance(rate, str) else readable(next(iter(rate.values())), "bit/s")
         power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else DEFAULT_POWER.text
+        phy, channel = said.get("phy"), str(said.get("channel"))
+        if phy is None:
+            phy, channel, power = "none", "-", "-"
         place = radio.motion.get("static")
         where = (
             next(iter(radio.motion))
             if place is None
             else ", ".join(f"{place.get(axis, 0):g}" for axis in "xyz"[: max(2, len(place))]) + " m"
         )
-        channel = f"{said['channel']}, hops" if "hops" in said else str(said["channel"])
-        table.add_row(radio.port, medium, said["phy"], channel, power, rate, where)
+        if "hops" in said:
+            channel = f"{channel}, hops"
+        table.add_row(radio.port, medium, phy, channel, power, rate, where)
     if len(radios) > MOST_ROWS:
         table.add_row("...", f"{len(radios) - MOST_ROWS} more")
     return table

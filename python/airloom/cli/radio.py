@@ -143,6 +143,7 @@ def _scan(found: dict[str, Any]) -> list[str]:
         ("freq", found["mhz"]),
         ("type", found["mode"]),
         ("signal", _signal(found["signal_dbm"])),
+        *([("last seen", f"{found['age_ms']:.0f} ms ago")] if found["age_ms"] else []),
         ("SSID", found["ssid"]),
         ("channel", found["channel"]),
     )

@@ -47,6 +47,8 @@ _PARTS: tuple[type[Model], ...] = (
     model.Topology,
     model.GraphAttributes,
     model.Medium,
+    model.Access,
+    model.LossPoint,
     model.Propagation,
     model.Shadowing,
     model.Leakage,

@@ -41,6 +41,8 @@ def summary(found: Trends) -> str:
     known = [one.overlap for one in found.trends if one.overlap is not None]
     said = f"trends: {', '.join(f'{count} {outcome}' for outcome, count in counts.items())}"
     said += f"; the intervals of {sum(known)} of {len(known)} ratios overlap"
+    if found.missing:
+        said += f"; {found.missing} figures of the first are missing in the second"
     lost = [one.id for one in found.claims if one.first.startswith("holds") and one.second == "fails"]
     return said + (f"; claims that held and now fail: {', '.join(lost)}" if lost else "")
 

@@ -110,6 +110,8 @@ class Trends:
     claims: tuple[ClaimPair, ...]
     machines: dict[str, tuple[str, str]]
     """Properties and versions that differ: both values."""
+    missing: int = 0
+    """Figures of the first result that the second lacks."""
 
     def count(self, outcome: Outcome) -> int:
         """Number of trends with an outcome."""
@@ -130,6 +132,7 @@ class Trends:
             "verdicts": list(self.verdicts),
             "hold": self.hold,
             "machines": {name: list(values) for name, values in self.machines.items()},
+            "missing": self.missing,
             "trends": [one.to_dict() for one in self.trends],
             "claims": [asdict(one) for one in self.claims],
         }
@@ -146,6 +149,7 @@ def trends(first: Path, second: Path, *, every: bool = False) -> Trends:
         tuple(_trends(a, b, every)),
         tuple(_claims(a, b)),
         differences(a, b),
+        len(_by_identity(a).keys() - _by_identity(b).keys()),
     )
 
 

@@ -51,7 +51,7 @@ def _held(
     plan: Plan, reservation: dict[str, Any], frame: dict[str, int], problems: list[ScenarioError]
 ) -> Plan:
     granted = reservation["grant"]["slots"]
-    part = {**frame, "own": granted} if len(granted) < frame["frame"] else None
+    part = {**frame, "own": granted, "hold": True} if len(granted) < frame["frame"] else None
     slivers = expand(plan.scenario).slivers if plan.scenario.slices else {}
     media = {}
     for name, medium in plan.media.items():
@@ -64,7 +64,7 @@ def _held(
             settings = radio.settings
             if part is not None:
                 problems += (_told(radio.port, *each) for each in _outside_slots(settings, part))
-                settings = {"slots": part, **settings}
+                settings = {**settings, "slots": {**part, **settings.get("slots", {}), "hold": True}}
             radios.append(dataclasses.replace(radio, settings=settings, grant=_narrowed(radio, reservation)))
         media[name] = dataclasses.replace(medium, radios=tuple(radios))
     problems += (_told(f"events[{number}]", *each) for number, each in _events(plan, reservation))
@@ -99,6 +99,9 @@ def _outside(
         return
     if interface not in lent:
         yield f"the radio {node}:{interface} is not granted", f"granted there: {', '.join(lent)}"
+    if "channel" not in radio.settings:
+        yield "a medium without channel access has no channels", "use access: {model: dcf}"
+        return
     channels = [radio.settings["channel"], *(radio.grant.channels if radio.grant is not None else ())]
     for channel in dict.fromkeys(channels):
         if channel not in grant["channels"]:
@@ -132,8 +135,15 @@ def _outside_slots(settings: dict[str, Any], part: dict[str, Any]) -> Iterator[t
 def _events(plan: Plan, reservation: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yields changes of radios by events that leave the grant; those of slices were checked before."""
     grant = reservation["grant"]
-    phys = {radio.settings["phy"] for medium in plan.media.values() for radio in medium.radios}
+    phys = {
+        radio.settings["phy"]
+        for medium in plan.media.values()
+        for radio in medium.radios
+        if "phy" in radio.settings
+    }
     for number, event in enumerate(plan.scenario.events):
+        if event.grant is not None:
+            yield number, ("it changes a grant, and that of the reservation stays", "leave it out")
         if event.position is not None:
             yield number, ("it moves a node of the testbed", "leave it out")
         if event.grant is not None:

@@ -72,7 +72,7 @@ class LiveRadio:
         grant = timed_changes.grant_at(self._world.plan, self.name, self._world.now())
         for key, value in values.items():
             radio_control.must_be_free(self._now(), key)
-            changes = radio_control.changes_of(key, value, self._plan.settings["phy"])
+            changes = radio_control.changes_of(key, value, self._plan.settings.get("phy"))
             for change in radio_control.held(grant, changes):
                 self._world.set_radio(self.name, change)
 

@@ -64,7 +64,8 @@ def pack(results: Path, path: Path, *, images: bool = False, more: Sequence[Path
         if made is not None:
             experiment = _experiment(made, results)
             source = registry.find(made.experiment).path.parent
-            extra |= {f"{EXPERIMENT}/{name}": place for name, place in _files(source)}
+            inside = f"{EXPERIMENT}/{made.experiment}"
+            extra |= {f"{inside}/{name}": place for name, place in _files(source)}
         files |= extra
         for name, place in files.items():
             fault = archive.fault_of(name)

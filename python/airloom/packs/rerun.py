@@ -11,7 +11,7 @@ from airloom.experiments import record, registry
 from airloom.experiments.extent import Extent
 from airloom.packs.archive import Pack, fault_of
 from airloom.packs.contents import EXPERIMENT, INPUTS, RESULTS, is_of_system
-from airloom.packs.manifest import Manifest
+from airloom.packs.manifest import Experiment, Manifest
 from airloom.planning import inputs
 from airloom.results.folder import disk
 from airloom.results.writer import write_atomically
@@ -59,8 +59,8 @@ def unpack(path: Path, folder: Path) -> Unpacked:
         raw = None
         if manifest.experiment is None:
             raw = _checked(path, pack.read(f"{RESULTS}/{SCENARIO}"))
-        elif f"{EXPERIMENT}/experiment.py" not in manifest.members:
-            raise ScenarioError("pack.members", f"it has no {EXPERIMENT}/experiment.py", where=str(path))
+        elif _code(manifest.experiment) not in manifest.members:
+            raise ScenarioError("pack.members", f"it has no {_code(manifest.experiment)}", where=str(path))
         pack.unpack(folder)
     unpacked = Unpacked(folder.absolute(), manifest)
     if raw is not None:
@@ -77,12 +77,16 @@ def rerun(unpacked: Unpacked, out: Path, *, watcher: Watcher, progress: Callable
     if made is None:
         batch.run(unpacked.scenario, out=out, watcher=watcher)
         return
-    path = unpacked.folder / EXPERIMENT / "experiment.py"
-    experiment = registry.Experiment(made.name, path)
+    experiment = registry.Experiment(made.name, unpacked.folder / _code(made))
     run = experiment.load()
     extent = Extent[made.extent.upper()]
     run(out, extent=extent, progress=progress, **experiment.choices(run, made.kinds))
     record.write(out, made.name, extent, made.kinds)
+
+
+def _code(experiment: Experiment) -> str:
+    """Its folder has its name, as in ``experiments/``: figures are named after it."""
+    return f"{EXPERIMENT}/{experiment.name}/experiment.py"
 
 
 def require_inputs(path: Path, manifest: Manifest) -> None:

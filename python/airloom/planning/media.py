@@ -32,6 +32,9 @@ def rate(value: Any) -> Any:
 
 def medium(settings: Medium, names: list[str]) -> dict[str, Any]:
     """Returns a medium's settings; ``names``: nodes of its radios, in the order they are added."""
+    if settings.access.model == "none":
+        points = [[float(point.distance), float(point.rate)] for point in settings.access.loss or ()]
+        return {"access": {"none": {"loss": points, "overhead_octets": int(settings.access.overhead or 0)}}}
     found: dict[str, Any] = {
         "loss": _loss(settings.propagation, names),
         "walls": [
@@ -124,6 +127,8 @@ def card(settings: Card) -> dict[str, Any]:
         "dwell_ns": int(settings.dwell),
         "switch_ns": int(settings.switch),
         "power_save": settings.power_save,
+        "scan_age_ns": int(settings.scan_age),
+        "merge_scans": settings.merge_scans,
     }
 
 
@@ -178,9 +183,13 @@ def slots(frame: Slots, own: Sequence[int], *, hold: bool = True) -> dict[str, A
 def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
     """Returns a radio's settings; the engine's defaults apply to omitted ones."""
     said = end.said
+    address = [int(octet, 16) for octet in mac.split(":")]
+    if end.access == "none":
+        queue = {"tail_drop": said["queue"]} if "queue" in said else {}
+        return {"mac": address, "rate": {"unmodulated": int(said.get("rate", 0))}, **queue}
     phy = phy_of(said)
     found: dict[str, Any] = {
-        "mac": [int(octet, 16) for octet in mac.split(":")],
+        "mac": address,
         "phy": phy,
         "channel": number_of(said.get("channel", default_number(phy)), phy),
         "rate": rate(said.get("rate", "minstrel")),
@@ -233,9 +242,13 @@ SETTINGS = {
     "fragment_octets": "fragment",
     "capture_ns": "capture_window",
     "leave_dbm": "leave",
+    "rate": "rate",
     "ssid length": "ssid",
 }
 """The engine's name of a setting: the scenario's key."""
+
+WITHOUT_ACCESS = ("medium", "rate", "queue", "up")
+"""Keys of a radio that have a meaning on a medium without channel access."""
 
 OF_THE_STACK = (
     "mode",
@@ -283,15 +296,18 @@ def _membership(said: dict[str, Any], phy: str) -> Any:
             return {"ad-hoc": {"ssid": said.get("ssid", ""), "beacon_ns": BEACON}}
 
 
-def tuning(change: Tuning, phy: str) -> list[dict[str, Any]]:
-    """Returns a change of a radio as a list of the engine's changes."""
+def tuning(change: Tuning, phy: str | None) -> list[dict[str, Any]]:
+    """Returns a change of a radio as a list of the engine's changes.
+
+    ``phy``: its physical layer; None if its medium has no channel access.
+    """
     found: list[dict[str, Any]] = []
     if change.channel is not None:
-        found.append({"channel": number_of(change.channel, phy)})
+        found.append({"channel": number_of(change.channel, phy or "802.11a")})
     if change.power is not None:
         found.append({"power": float(change.power)})
     if change.rate is not None:
-        found.append({"rate": rate(change.rate)})
+        found.append({"rate": {"unmodulated": int(change.rate)} if phy is None else rate(change.rate)})
     if change.rts is not None:
         found.append({"rts-octets": None if change.rts == "never" else int(change.rts)})
     if change.ssid is not None:

@@ -25,6 +25,8 @@ class RadioEnd:
     said: dict[str, Any] = field(default_factory=dict)
     origin: dict[str, Path_] = field(default_factory=dict)
     """Key: where it was set."""
+    access: str = "dcf"
+    """Channel access of its medium."""
 
     @property
     def port(self) -> str:
@@ -65,7 +67,7 @@ def radios_of(
                     problems.append(problem)
                 continue
             layers.append((scenario.media[medium].radio, ("media", medium, "radio")))
-            end = RadioEnd(node, name, medium, path)
+            end = RadioEnd(node, name, medium, path, access=scenario.media[medium].access.model)
             for layer, where in layers:
                 for key in layer.model_fields_set:
                     value = getattr(layer, key)

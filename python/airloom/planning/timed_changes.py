@@ -53,11 +53,11 @@ class RadioChange:
 def radio_changes(plan: Plan) -> list[RadioChange]:
     """Returns all radio changes in time order."""
     ports: dict[str, list[str]] = {}
-    phys: dict[str, str] = {}
+    phys: dict[str, str | None] = {}
     for medium in plan.media.values():
         for radio in medium.radios:
             ports.setdefault(radio.node, []).append(radio.port)
-            phys[radio.port] = radio.settings["phy"]
+            phys[radio.port] = radio.settings.get("phy")
     found: list[RadioChange] = []
     grants = {port: grant for port, (grant, _, _) in _granted(plan).items()}
     for event in sorted(plan.scenario.events, key=lambda event: event.at):

@@ -148,6 +148,8 @@ class RadioUse(Part):
     airtime_ns: dict[str, int] = Field(default_factory=dict)
     """Time in ns by state: ``idle``, ``transmitting``, ``receiving``, ``collided``, ``busy``; the sum
     is the whole run. ``busy`` is carrier sense without a decodable frame."""
+    dozing_ns: int = 0
+    """Time in which the station of the node's own 802.11 stack dozed; wake-ups for beacons are included."""
     counts: dict[str, int] = Field(default_factory=dict)
     """Frames by the engine's counters: ``sent``, ``unanswered``, ``given_up``, ``received`` etc."""
 
@@ -188,6 +190,23 @@ class CardUse(Part):
     """Turns on channels that only a scan or an association needed."""
     collisions: int
     """Internal collisions: a virtual MAC gave way to another one of the card."""
+    scans_asked: int = 0
+    """Requests of virtual MACs for the scan of a channel."""
+    scans_merged: int = 0
+    """Of these, those answered by the scan of another virtual MAC at the same time."""
+    scans_cached: int = 0
+    """Of these, those answered from the cache."""
+    scan_results: int = 0
+    """Beacons and probe responses passed on for requests that were not sent."""
+    scan_age_ns: int = 0
+    """Sum of the ages of these results."""
+    scan_oldest_ns: int = 0
+    """Greatest of their ages."""
+    asleep_ns: int = 0
+    """Time in which at least one virtual MAC was on and all of those dozed; wake-ups for beacons are
+    included."""
+    awake_ns: int = 0
+    """The rest of the run."""
 
 
 class ChannelUse(Part):

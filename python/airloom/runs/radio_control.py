@@ -337,7 +337,7 @@ def _infos(radio: RadioState, _: Sequence[RadioState]) -> Iterator[dict[str, Any
         "mhz": radio["mhz"],
         "power_dbm": settings["power_dbm"],
         "rate": rate if isinstance(rate, str) else "fixed",
-        "rate_bit_s": None if isinstance(rate, str) else rate["constant"],
+        "rate_bit_s": None if isinstance(rate, str) else next(iter(rate.values())),
         "rts_octets": settings["rts_octets"],
         "queued": radio["queued"],
         "counts": radio["counts"],
@@ -374,8 +374,11 @@ def _stations(radio: RadioState, every: Sequence[RadioState]) -> Iterator[dict[s
         }
 
 
-def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
-    """Converts a change to the engine's changes. Raises an error if it is invalid."""
+def changes_of(key: str, value: Any, phy: str | None) -> list[dict[str, Any]]:
+    """Converts a change to the engine's changes. Raises an error if it is invalid.
+
+    ``phy``: the radio's physical layer; None if its medium has no channel access.
+    """
     if key == "up":
         if not isinstance(value, bool):
             raise RunError("radio.value", f"{value!r} is neither true nor false")
@@ -387,6 +390,12 @@ def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
             "radio.key", f"{key!r} is no setting of a radio", cure=f"allowed: {', '.join(Tuning.KEYS)}, up"
         )
     return media.tuning(Tuning(**{key: value}), phy)
+
+
+def _phy(radio: RadioState) -> str | None:
+    """Returns a radio's physical layer; None if its medium has no channel access."""
+    settings = radio["settings"]
+    return None if "unmodulated" in settings["rate"] else settings["phy"]
 
 
 def held(grant: GrantPlan | None, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -417,5 +426,5 @@ def _grant(world: World, port: str) -> GrantPlan | None:
 def _set(world: World, radio: RadioState, key: str, value: Any) -> None:
     grant = _grant(world, radio["port"])
     must_be_free(radio, key)
-    for change in held(grant, changes_of(key, value, radio["settings"]["phy"])):
+    for change in held(grant, changes_of(key, value, _phy(radio))):
         world.set_radio(radio["port"], change)

@@ -124,6 +124,7 @@ def use_of(radio: View) -> RadioUse:
         channel=radio["settings"].get("channel"),
         place_m=(east, north, up),
         airtime_ns=dict(radio["airtime"]),
+        dozing_ns=radio["dozing"],
         counts=dict(radio["counts"]),
     )
 
@@ -140,6 +141,14 @@ def cards_of(world: World) -> tuple[CardUse, ...]:
             switching_ns=one["switching"],
             visits=one["visits"],
             collisions=one["collisions"],
+            scans_asked=one["scans_asked"],
+            scans_merged=one["scans_merged"],
+            scans_cached=one["scans_cached"],
+            scan_results=one["scan_results"],
+            scan_age_ns=one["scan_age"],
+            scan_oldest_ns=one["scan_oldest"],
+            asleep_ns=one["asleep"],
+            awake_ns=max(0, world.now() - one["asleep"]),
         )
         for one in world.cards()
     )

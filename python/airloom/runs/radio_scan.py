@@ -62,6 +62,7 @@ def shown(scan: Scan, found: Sequence[FoundRadio], every: Sequence[RadioState]) 
             "channel": sighting["channel"],
             "mhz": sighting["mhz"],
             "signal_dbm": sighting["signal_dbm"],
+            "age_ms": sighting["age"] / 1e6,
         }
         for sighting in found
     ]

@@ -13,6 +13,7 @@ from unittest import mock
 import pytest
 
 from airloom.bench.peers import installed_mininet
+from airloom.errors import HostError
 from airloom.experiments import registry
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
@@ -29,7 +30,8 @@ IN_FULL = ("orbit-udp-load", "orbit-coupling", "mtu-study", *CHAINS)
 """Whose quick form lacks a claim, or length."""
 ALL = ("netns", "uml", "qemu")
 CHOICES = {"orbit-kinds": ALL, "net-kinds-wired": ALL, "net-kinds-wireless": ALL}
-NO_CHOICE = ("net-wired-chain", "net-wireless-chain", "mtu-study")
+VWIFI = ("vwifi-cpu", "vwifi-latency", "vwifi-scan", "vwifi-throughput", "vwifi-two-networks")
+NO_CHOICE = ("net-wired-chain", "net-wireless-chain", "mtu-study", *VWIFI)
 
 
 def _outcomes(name: str, extent: Extent, **choices: Any) -> Outcomes:
@@ -79,6 +81,8 @@ def _campaign(name: str, world: fabricated.World, runs: int = 3, *, valid: bool 
             stack.enter_context(mock.patch.object(registry, "beside", return_value=video))
         if name == "mtu-study":
             _few_packets(stack, run)
+        if name in VWIFI:
+            stack.enter_context(mock.patch("airloom.experiments.vwifi.need_programs"))
         if name == "net-wireless-chain":
             stack.enter_context(mock.patch("shutil.which", return_value="/usr/bin/babeld"))
         chosen = {} if name in NO_CHOICE else {"kinds": CHOICES.get(name, ("netns",))}
@@ -173,3 +177,12 @@ def test_times_are_judged_on_chains_that_do_not_carry_tcp_too(rtt: float, outcom
         return world(of) if of["nodes"] <= 4 else fabricated.wired_chain(of, 4, rtt, 1.0)
 
     assert _campaign("net-wired-chain", slow_when_long)["time"] == outcome
+
+
+@pytest.mark.parametrize("name", VWIFI)
+def test_missing_programs_of_guests_are_named(name: str, tmp_path: Path) -> None:
+    with (
+        mock.patch("airloom.host.programs.find", return_value=None),
+        pytest.raises(HostError, match="not installed: iw, wpa_supplicant"),
+    ):
+        registry.find(name).load()(tmp_path / "out", extent=Extent.SMOKE, progress=lambda _: None)

@@ -150,12 +150,15 @@ def test_images_are_named_with_digests_and_included_on_request(tmp_path: Path, l
 
 EXPERIMENT = '''
 """Writes figures without a node."""
+from pathlib import Path
+
 from airloom.results import Ledger, Measurement, RunWriter, Verdict
 
 def run(folder, *, extent, progress, kinds=("netns",)):
     progress("one figure")
-    with RunWriter(folder, scenario="tiny", seed=1, kinds=kinds, replace=True) as writer:
-        writer.measured(Measurement(name="m", metric="x", unit="s", mean=1.0))
+    with RunWriter(folder, scenario=Path(__file__).parent.name, seed=1, kinds=kinds, replace=True) as writer:
+        name = Path(__file__).parent.name
+        writer.measured(Measurement(name=name, metric="x", unit="s", mean=1.0))
         return writer.finish(Verdict(status="valid"), Ledger())
 '''
 
@@ -165,7 +168,7 @@ def test_an_experiment_runs_from_its_pack(tmp_path: Path, monkeypatch: pytest.Mo
     source.mkdir(parents=True)
     (source / "experiment.py").write_text(EXPERIMENT)
     with RunWriter(tmp_path / "r", scenario="tiny", seed=1, kinds=["netns"]) as writer:
-        writer.measured(Measurement(name="m", metric="x", unit="s", mean=1.0))
+        writer.measured(Measurement(name="tiny", metric="x", unit="s", mean=1.0))
         writer.finish(Verdict(status="valid"), Ledger())
     record.write(tmp_path / "r", "tiny", Extent.QUICK, ["netns"])
     with monkeypatch.context() as at:
@@ -178,6 +181,7 @@ def test_an_experiment_runs_from_its_pack(tmp_path: Path, monkeypatch: pytest.Mo
     rerun(unpacked, tmp_path / "again", watcher=Watcher(), progress=heard.append)
     assert heard == ["one figure"]
     assert record.read(tmp_path / "again") == record.read(tmp_path / "r")
+    assert trends(tmp_path / "r", tmp_path / "again").missing == 0
     assert RunReader(tmp_path / "again").result.measurements[0].mean == 1.0
 
 
@@ -270,5 +274,9 @@ def test_another_machine_keeps_the_trends_and_is_named(tmp_path: Path) -> None:
     assert "claims that held and now fail: c" in summary(found)
     raw = json.loads(found.to_json())
     assert raw["trends"][1]["directions"] == ["up", "down"]
+    assert found.missing == 0
+    with RunWriter(tmp_path / "c", scenario="s", seed=1, kinds=["netns"]) as writer:
+        writer.finish(Verdict(status="valid"), Ledger())
+    assert "3 figures of the first are missing" in summary(trends(first, tmp_path / "c"))
     assert differences(RunReader(first), RunReader(first)) == {}
     assert trends(first, first).hold

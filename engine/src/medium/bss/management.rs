@@ -105,7 +105,8 @@ impl Medium {
         let radio = &mut self.radios[index];
         if let (Some(scan), Kind::Beacon | Kind::ProbeResponse, false) = (&mut radio.scan, kind, refused) {
             let (ssid, network, signal_dbm) = (theirs.clone(), address, dbm);
-            scan.sees(Sighting { radio: from, network, ssid, access_point, channel, signal_dbm });
+            let age = Span::ZERO;
+            scan.sees(Sighting { radio: from, network, ssid, access_point, channel, signal_dbm, age });
         }
         let is_content = radio.scan.is_none();
         match (&mut radio.cell, kind) {

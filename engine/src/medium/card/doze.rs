@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::schedule::Phase;
 use crate::drop_reason::DropReason as Why;
 use crate::medium::bss::Cell;
 use crate::medium::header::{Header, Type, flag};
@@ -136,6 +137,22 @@ impl Medium {
         }
     }
 
+    /// A station that dozed on another channel and has tuned to the one that the card serves is in
+    /// another network: it is there.
+    pub(super) fn wake_arrived(&mut self, card: usize) {
+        if !matches!(self.cards[card].phase, Phase::Stays | Phase::Dwells | Phase::Called) {
+            return;
+        }
+        let tuned = self.cards[card].tuned;
+        for member in &mut self.cards[card].members {
+            if member.sleep == Sleep::Asleep
+                && tuned == Some(self.reach.places[member.radio as usize].channel)
+            {
+                member.sleep = Sleep::Awake;
+            }
+        }
+    }
+
     /// Makes the stations on the card's channel tell their access points that they are back.
     pub(super) fn return_from_doze(&mut self, card: usize, outside: &mut impl Outside) {
         for place in 0..self.cards[card].members.len() {
@@ -147,6 +164,10 @@ impl Medium {
             }
             self.cards[card].members[place].sleep = Sleep::Awake;
             self.update_card(card);
+            if self.radios[index].dozing.is_asleep() {
+                // Its access point goes on to hold its frames, as its stack asked.
+                continue;
+            }
             if let Some((to, receiver)) = self.network_of(card, place) {
                 let waiting = Waiting { receiver, ..Waiting::new(Kind::Wake, to, 0) };
                 self.enqueue(index, 0, self.now, waiting, outside);

@@ -20,18 +20,23 @@
 //! its own at the same place.
 
 mod doze;
+mod results;
 mod schedule;
+mod sleep;
 
 pub(super) use doze::Dozing;
+pub(super) use sleep::SleepAccount;
 
 use serde::{Deserialize, Serialize};
 
+use super::air::Sending;
 use super::phy::Channel;
 use super::radio::{Answer, Kind, Radio, RadioId, Stage};
 use super::settings::SettingsError;
 use super::{Medium, Outside};
 use crate::time::{Instant, Span};
 use doze::Sleep;
+use results::{Probe, Results};
 use schedule::Phase;
 
 /// A physical radio that several radios share.
@@ -47,11 +52,24 @@ pub struct CardSettings {
     /// Before the card leaves a channel, its stations tell their access points that they doze, and
     /// after its return that they are awake.
     pub power_save: bool,
+    /// Greatest age of results that answer the scan of a virtual MAC, in nanoseconds, up to 60 s; 0
+    /// if none do.
+    pub scan_age_ns: u64,
+    /// A virtual MAC's scan of a channel is answered by what another one receives there at the same
+    /// time.
+    pub merge_scans: bool,
 }
 
 impl Default for CardSettings {
     fn default() -> Self {
-        Self { virtual_macs: 4, dwell_ns: 40_000_000, switch_ns: 1_000_000, power_save: true }
+        Self {
+            virtual_macs: 4,
+            dwell_ns: 40_000_000,
+            switch_ns: 1_000_000,
+            power_save: true,
+            scan_age_ns: 1_000_000_000,
+            merge_scans: true,
+        }
     }
 }
 
@@ -69,7 +87,8 @@ impl CardSettings {
         };
         range("virtual_macs", u64::from(self.virtual_macs), 1..=64, "1 to 64")?;
         range("dwell_ns", self.dwell_ns, 1_000_000..=500_000_000, "1 ms to 500 ms, in nanoseconds")?;
-        range("switch_ns", self.switch_ns, 0..=100_000_000, "0 to 100 ms, in nanoseconds")
+        range("switch_ns", self.switch_ns, 0..=100_000_000, "0 to 100 ms, in nanoseconds")?;
+        range("scan_age_ns", self.scan_age_ns, 0..=60_000_000_000, "0 to 60 s, in nanoseconds")
     }
 }
 
@@ -84,6 +103,20 @@ pub struct CardCounts {
     pub visits: u64,
     /// Internal collisions: a virtual MAC gave way to another one of its card.
     pub collisions: u64,
+    /// Requests for the scan of a channel.
+    pub scans_asked: u64,
+    /// Of these, those answered by the scan of another virtual MAC at the same time.
+    pub scans_merged: u64,
+    /// Of these, those answered from the cache.
+    pub scans_cached: u64,
+    /// Results (beacons and probe responses) passed on for requests that were not sent.
+    pub scan_results: u64,
+    /// Sum of the ages of these results, in nanoseconds.
+    pub scan_age_ns: u64,
+    /// Greatest age of such a result, in nanoseconds.
+    pub scan_oldest_ns: u64,
+    /// Time in which at least one virtual MAC was on and all of those dozed, in nanoseconds.
+    pub asleep_ns: u64,
 }
 
 /// A card and its virtual MACs.
@@ -104,6 +137,8 @@ pub(super) struct Card {
     protected: bool,
     /// The member that was served last.
     turn: usize,
+    results: Results,
+    asleep: SleepAccount,
     counts: CardCounts,
 }
 
@@ -123,6 +158,8 @@ struct Member {
     sleep: Sleep,
     /// Network (BSSID) of a stack that is a station, and the address that the stack uses there.
     network: Option<[[u8; 6]; 2]>,
+    /// Its last probe request that was not answered from the cache.
+    probe: Option<Probe>,
 }
 
 impl Medium {
@@ -174,6 +211,7 @@ impl Medium {
             listens_from: Instant::ZERO,
             sleep: Sleep::Awake,
             network: None,
+            probe: None,
         });
         let members: Vec<Member> = members.collect();
         let tuned = Some(self.reach.places[radios[0].index()].channel);
@@ -188,6 +226,8 @@ impl Medium {
             visiting: false,
             protected: false,
             turn: 0,
+            results: Results::default(),
+            asleep: SleepAccount::default(),
             counts: CardCounts::default(),
         });
         for id in radios {
@@ -201,7 +241,10 @@ impl Medium {
 
     /// Every card: its name, the channel in force (`None` during a switch), and its counters.
     pub fn cards(&self) -> impl Iterator<Item = (&str, Option<Channel>, CardCounts)> {
-        self.cards.iter().map(|card| (card.name.as_str(), card.tuned, card.counts))
+        self.cards.iter().map(|card| {
+            let asleep_ns = card.asleep.total(self.now).nanos();
+            (card.name.as_str(), card.tuned, CardCounts { asleep_ns, ..card.counts })
+        })
     }
 
     /// The card that a radio belongs to.
@@ -241,8 +284,9 @@ impl Medium {
     }
 
     /// Handles the end of a transmission of a virtual MAC.
-    pub(super) fn transmission_ended(&mut self, index: usize) {
+    pub(super) fn transmission_ended(&mut self, index: usize, sending: &Sending, outside: &impl Outside) {
         if let Some(card) = self.card_of(index) {
+            self.probe_sent(index, sending, outside);
             self.update_card(card);
         }
     }

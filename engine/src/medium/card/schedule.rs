@@ -21,7 +21,7 @@ use crate::time::{Instant, Span};
 const ANNOUNCING: Span = Span::from_millis(10);
 
 /// Time that a visit has at least: the answers to a probe request arrive within it.
-const VISIT: Span = Span::from_millis(20);
+pub(super) const VISIT: Span = Span::from_millis(20);
 
 /// What a card does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,7 @@ impl Medium {
 
     /// Checks, after a change of a virtual MAC, whether the card has to leave its channel.
     pub(in crate::medium) fn review_card(&mut self, card: usize) {
+        self.wake_arrived(card);
         self.update_card(card);
         if !matches!(self.cards[card].phase, Phase::Stays | Phase::Dwells) {
             return;
@@ -131,9 +132,7 @@ impl Medium {
                 self.enter(card, Phase::Dwells, dwell.saturating_sub(gone));
             }
             phase @ (Phase::Dwells | Phase::Called) => {
-                if phase == Phase::Dwells {
-                    self.end_visits(card);
-                }
+                self.end_visits(card, phase == Phase::Dwells);
                 match self.next_turn_of(card) {
                     Some((_, channel, _)) => self.leave(card, channel, outside),
                     None => {
@@ -147,15 +146,17 @@ impl Medium {
         }
     }
 
-    /// Ends the visits of stacks to the present channel: they return to their own channel.
-    fn end_visits(&mut self, card: usize) {
+    /// Ends the visits of stacks to the present channel: they return to their own channel. Before the
+    /// end of the dwell time (`whole`), a visit goes on later if its probe request was not sent.
+    fn end_visits(&mut self, card: usize, whole: bool) {
         for place in 0..self.cards[card].members.len() {
             let tuned = self.cards[card].tuned;
             let member = &mut self.cards[card].members[place];
             let index = member.radio as usize;
             let here = tuned == Some(self.reach.places[index].channel);
             let away = member.visits && member.home.is_none_or(|home| tuned != Some(home));
-            if !(here && away) || self.radios[index].engaged() {
+            let waits = !whole && member.probe.as_ref().is_some_and(|probe| probe.waits(self.now));
+            if !(here && away) || waits || self.radios[index].engaged() {
                 continue;
             }
             member.visits = false;
@@ -184,6 +185,7 @@ impl Medium {
         self.stop_announcing(card);
         let now = self.now;
         let state = &mut self.cards[card];
+        state.ends_surveys(now);
         for member in &mut state.members {
             if state.tuned == Some(self.reach.places[member.radio as usize].channel) {
                 member.listened += now.since(state.since.max(member.listens_from));

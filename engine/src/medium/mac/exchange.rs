@@ -430,7 +430,8 @@ impl Medium {
         let radio = &mut self.radios[index];
         let done = radio.lanes[lane].queue.pop_front();
         radio.waiting -= u32::from(done.is_some());
-        let status = done.as_ref().and_then(|waiting| waiting.mpdu).map(|mpdu| mpdu.status());
+        let mpdu = done.as_ref().and_then(|waiting| waiting.mpdu);
+        let status = mpdu.map(|mpdu| mpdu.status());
         let dozes = done.as_ref().is_some_and(|waiting| waiting.kind == Kind::Doze);
         let given_up = done.is_some_and(|waiting| waiting.short_tries > 0 || waiting.long_tries > 0);
         let state = &mut radio.lanes[lane];
@@ -439,6 +440,9 @@ impl Medium {
         }
         if dozes {
             self.announced(index);
+        }
+        if let Some(says) = mpdu.and_then(|mpdu| mpdu.ack_dbm.and(mpdu.dozes)) {
+            self.set_dozing(index, says);
         }
         if !dozes && self.goes_on(index, lane, now) {
             let radio = &mut self.radios[index];

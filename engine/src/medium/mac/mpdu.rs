@@ -25,6 +25,8 @@ pub(in crate::medium) struct Mpdu {
     pub(in crate::medium) addresses: [[u8; 6]; 2],
     /// The frame is sent once, and its receivers do not acknowledge it.
     pub(in crate::medium) no_ack: bool,
+    /// What it says about the power management of its sender ([`Header::says_dozing`]).
+    pub(in crate::medium) dozes: Option<bool>,
     /// Signal of the acknowledgment in dBm.
     pub(in crate::medium) ack_dbm: Option<i8>,
 }
@@ -102,6 +104,9 @@ impl Medium {
             (_, None) => Why::OutOfRange,
             (Some(header), Some(channel)) => {
                 request.attempts = radio.chain(request.attempts);
+                if self.consolidates(index, frame, channel, &request, outside) {
+                    return;
+                }
                 self.asked_by_stack(index, &header, channel);
                 let radio = &self.radios[index];
                 let lane = header.category().min(radio.lanes.len() - 1);
@@ -112,6 +117,7 @@ impl Medium {
                     channel,
                     addresses: [header.receiver, header.transmitter],
                     no_ack: request.no_ack || group,
+                    dozes: header.says_dozing(),
                     ack_dbm: None,
                 };
                 let waiting = Waiting {

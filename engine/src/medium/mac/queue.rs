@@ -21,6 +21,9 @@ impl Medium {
     }
 
     fn offer_one(&mut self, id: RadioId, now: Instant, frame: Frame, outside: &mut impl Outside) {
+        if self.uncontended.is_some() {
+            return self.offer_uncontended(id, now, frame, outside);
+        }
         let index = id.index();
         let octets = outside.octets(&frame);
         let body = body_octets(octets, frame.segment_octets(frame.first));
@@ -58,6 +61,7 @@ impl Medium {
                 (last.short_tries, last.long_tries) = (u8::MAX - 1, u8::MAX - 1);
             }
         }
+        self.flush_uncontended(index, outside);
         self.forget_dozing(index, outside);
         self.end_receptions(index);
         self.radios[index].set_access();

@@ -163,6 +163,7 @@ impl Medium {
         if self.radios[index].wideband.is_some() {
             return self.take_mpdu(at, sending, ear, outside);
         }
+        self.remember(at, sending, ear, outside);
         let Some(frame) = sending.frame else { return self.managed(sending, ear, outside) };
         if sending.kind == Kind::Wlan {
             return self.take_from_stack(at, sending, ear, outside);

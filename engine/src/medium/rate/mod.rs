@@ -30,6 +30,8 @@ pub(super) fn controller(settings: &RateSettings, phy: &'static Phy) -> Box<dyn 
         RateSettings::Constant(bits_per_second) => {
             Box::new(Constant(phy.rate_index(*bits_per_second).unwrap_or(0)))
         }
+        // Never asked: such a radio chooses no rate.
+        RateSettings::Unmodulated(_) => Box::new(Constant(0)),
         RateSettings::Arf => Box::new(Fallback::new(phy, false)),
         RateSettings::Aarf => Box::new(Fallback::new(phy, true)),
         RateSettings::Minstrel => Box::new(Sampling::new(phy)),

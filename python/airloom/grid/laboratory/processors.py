@@ -34,6 +34,7 @@ class Processors:
         for base in (self._root, self._root / "cpu"):
             if not (base / "cgroup.procs").is_file():
                 continue
+            _sweep(base)
             own = base / f"airloom-grid-{os.getpid()}"
             try:
                 if base == self._root:
@@ -89,3 +90,13 @@ class Processors:
                         outside.write_text(pid)
             with contextlib.suppress(OSError):
                 one.rmdir()
+
+
+def _sweep(base: Path) -> None:
+    """Removes the empty groups of laboratories that were killed."""
+    for left in base.glob("airloom-grid-*"):
+        if Path("/proc", left.name.rpartition("-")[2]).exists():
+            continue
+        for group in (*left.glob(f"*/{_RUN}"), *left.glob("*/"), left):
+            with contextlib.suppress(OSError):
+                group.rmdir()

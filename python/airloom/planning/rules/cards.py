@@ -16,7 +16,12 @@ from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 from airloom.units.quantities import Duration
 
-_KEYS = {"virtual_macs": "virtual_macs", "dwell_ns": "dwell", "switch_ns": "switch"}
+_KEYS = {
+    "virtual_macs": "virtual_macs",
+    "dwell_ns": "dwell",
+    "switch_ns": "switch",
+    "scan_age_ns": "scan_age",
+}
 """The engine's name of a setting: the scenario's key."""
 
 

@@ -16,6 +16,7 @@ from airloom.planning.admission import Sliver
 from airloom.planning.channels import number_of
 from airloom.planning.network import Network
 from airloom.planning.radios import RadioEnd
+from airloom.planning.rules import access
 from airloom.planning.rules.ask import asked
 from airloom.planning.rules.names import interface
 from airloom.scenario.model import Event, Medium, Mobility, Noise, Scenario, Tuning
@@ -35,6 +36,7 @@ _PROPAGATION: dict[str, tuple[str, ...]] = {
     "disk": ("range", "loss"),
 }
 _NEEDED: dict[str, tuple[str, ...]] = {"matrix": ("file",), "disk": ("range",)}
+_ACCESS: dict[str, tuple[str, ...]] = {"dcf": (), "none": ("loss", "overhead")}
 _FADING: dict[str, tuple[str, ...]] = {"rayleigh": (), "rician": ("k",), "nakagami": ("m",)}
 _ERRORS: dict[str, tuple[str, ...]] = {"standard": (), "table": ("file",), "fixed": ("bit_error",)}
 _MOBILITY: dict[str, tuple[str, ...]] = {
@@ -103,7 +105,9 @@ def _asked(check: Callable[[Any], object]) -> tuple[str, str] | None:
 def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
     path: Path_ = ("media", name)
     ends = [end for end in network.radios if end.medium == name]
-    wrong = list(_takes(medium.propagation, _PROPAGATION, _NEEDED, (*path, "propagation")))
+    wrong = list(_takes(medium.access, _ACCESS, {"none": ("loss",)}, (*path, "access")))
+    wrong += access.of_medium(medium, path)
+    wrong += _takes(medium.propagation, _PROPAGATION, _NEEDED, (*path, "propagation"))
     if medium.fading is not None:
         wrong += _takes(medium.fading, _FADING, {}, (*path, "fading"))
     wrong += _takes(medium.errors, _ERRORS, {"table": ("file",)}, (*path, "errors"))
@@ -190,6 +194,7 @@ def _noise_motion(noise: Noise, where: Path_) -> Iterator[Problem]:
 
 
 _LAWS = {
+    "access": ("access",),
     "shadowing": ("shadowing",),
     "walls": ("walls",),
     "fading": ("fading",),
@@ -229,6 +234,10 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
             end.path,
             "give the node a position: [0 m, 0 m], or a mobility; or the topology a spacing",
         )
+    if end.access == "none":
+        wrong = list(access.of_radio(end, network))
+        yield from wrong
+        return (yield from () if wrong else _accepted(end))
     if said.get("device") == "wlan":
         yield from _wireless_device(end, node.kind or kind)
     if said.get("preamble") is not None and said.get("phy", "802.11a") != "802.11b":
@@ -255,6 +264,11 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
     if "rts" in said and said["rts"] != "never" and said["rts"] > 65535:
         yield Problem("radio.range", "no frame is that long", end.said_at("rts"), "never, or up to 2346 B")
     yield from _channel(said.get("channel"), words.phy_of(said), end.said_at("channel"))
+    yield from _accepted(end)
+
+
+def _accepted(end: RadioEnd) -> Iterator[Problem]:
+    """Asks the engine about the settings of a radio."""
     settings = words.radio(end, _MAC)
     found = _asked(lambda engine: engine.check_radio(end.port, settings))
     if found is not None:
@@ -469,8 +483,13 @@ def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) ->
                 yield _of_the_stack(key, (*path, key))
     elif change.ssid is not None and end.said.get("mode") == "ap":
         yield Problem("radio.mode", "an access point keeps its ssid", (*path, "ssid"), "leave it out")
-    yield from _channel(change.channel, words.phy_of(end.said), (*path, "channel"))
-    after = RadioEnd(end.node, end.name, end.medium, path, dict(end.said))
+    after = RadioEnd(end.node, end.name, end.medium, path, dict(end.said), access=end.access)
+    if end.access == "none":
+        wrong = list(access.of_change(change, path))
+        if wrong:
+            return (yield from wrong)
+    else:
+        yield from _channel(change.channel, words.phy_of(end.said), (*path, "channel"))
     for key in change.model_fields_set:
         if getattr(change, key) is not None:
             after.said[key] = getattr(change, key)

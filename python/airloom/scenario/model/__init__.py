@@ -45,6 +45,7 @@ from airloom.scenario.model.links import (
 )
 from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measurement, Ping, Traffic
 from airloom.scenario.model.media import (
+    Access,
     Card,
     Codes,
     Errors,
@@ -53,6 +54,7 @@ from airloom.scenario.model.media import (
     Hops,
     HopSet,
     Leakage,
+    LossPoint,
     Medium,
     Mobility,
     Noise,
@@ -202,6 +204,7 @@ class Scenario(Model):
 
 
 __all__ = [
+    "Access",
     "Adapter",
     "Card",
     "Claim",
@@ -231,6 +234,7 @@ __all__ = [
     "Limits",
     "Link",
     "Loss",
+    "LossPoint",
     "Measurement",
     "Medium",
     "Mobility",

@@ -225,7 +225,9 @@ class Tuning(Model):
     )
     power: Power | None = Field(default=None, description="transmit power, -30 to 60 dBm; 16 dBm by default")
     rate: RadioRate | None = Field(
-        default=None, description="a rate of the PHY, or rate control: `arf`, `aarf`, `minstrel` (default)"
+        default=None,
+        description="a rate of the PHY, or rate control: `arf`, `aarf`, `minstrel` (default); any rate "
+        "without channel access",
     )
     rts: Threshold | None = Field(default=None, description="RTS threshold; never by default")
     ssid: str | None = Field(
@@ -432,6 +434,14 @@ class Card(Model):
         default=True,
         description="stations tell their access points that they doze before the card leaves their channel",
     )
+    scan_age: Duration = Field(
+        default=Duration("1 s"),
+        description="results of scans up to this age answer the scan of a radio, at most 60 s; 0 s: none do",
+    )
+    merge_scans: bool = Field(
+        default=True,
+        description="radios that scan a channel at the same time share the results of one of them",
+    )
 
 
 class Leakage(Model):
@@ -490,9 +500,36 @@ class Codes(Model):
     )
 
 
+class LossPoint(Model):
+    """Frame loss at a distance."""
+
+    distance: Length = Field(description="distance between sender and receiver")
+    rate: Fraction = Field(description="share of frames that are lost")
+
+
+class Access(Model):
+    """Channel access of the radios of a medium."""
+
+    model: Literal["dcf", "none"] = Field(
+        description="dcf: as in IEEE 802.11; none: every radio sends at once at its own fixed `rate`, full "
+        "duplex, without headers, acknowledgments and collisions",
+    )
+    loss: Annotated[list[LossPoint], Listed] | None = Field(
+        default=None,
+        description="none: frame loss by distance, ascending, linear in between; everything is lost beyond "
+        "the last distance; required",
+    )
+    overhead: Size | None = Field(
+        default=None, description="none: octets that each frame takes beside its own; 0 B by default"
+    )
+
+
 class Medium(Model):
     """Radio medium: path loss, errors, noise and defaults of its radios."""
 
+    access: Access = Field(
+        default=Access.model_construct(model="dcf"), description="channel access; that of 802.11 by default"
+    )
     propagation: Propagation = Field(
         default=Propagation.model_construct(model="friis"), description="path loss; free space by default"
     )
