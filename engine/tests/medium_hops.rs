@@ -133,7 +133,7 @@ fn the_switching_time_is_lost() {
     let dwell = 50 * MS;
     for switch in [MS, 10 * MS, 25 * MS] {
         let flow = flows(&[Some(hops(1, 0, dwell, switch))], 20.0)[0];
-        let alone = PAYLOAD as f64 * 8.0 / (CYCLE as f64 * 1e-3);
+        let alone = f64::from(PAYLOAD) * 8.0 / (CYCLE as f64 * 1e-3);
         let cycles = (dwell - switch - EXCHANGE) as f64 / CYCLE as f64 + 0.5;
         let wanted = alone * cycles * CYCLE as f64 / dwell as f64;
         assert!((flow / wanted - 1.0).abs() < 0.01, "{flow} of {wanted} with {switch} ns");

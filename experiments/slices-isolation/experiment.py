@@ -24,8 +24,11 @@ LOAD = 20
 CHANNELS = (36, 40, 44, 48, 52, 56, 60, 64)
 APART = 2_000
 """Metres between slices in space division: interference far below the noise."""
-GAP = 0.5
-"""Seconds between the two flows of the first slice."""
+CODED = 20
+"""Metres between slices in code division: what remains of another code is neither near the ratio that
+a frame needs nor detected as energy."""
+GAP = 1.5
+"""Seconds between the two flows of the first slice, in which its queue of 200 frames empties."""
 WINDOW = 100_000_000
 """ns of the windows of the instantaneous coupling."""
 ORTHOGONAL = 0.005
@@ -49,6 +52,15 @@ SCHEMES = {
     "sdm": Scheme("one channel, apart", lambda number, count: {"channels": [CHANNELS[0]]}, apart=APART),
     "tdm": Scheme(
         "one channel, in turn", lambda number, count: {"channels": [CHANNELS[0]], "slots": [number]}
+    ),
+    "fh": Scheme(
+        "a hopping sequence each",
+        lambda number, count: {"channels": list(CHANNELS), "hops": {"set": "A", "sequence": number}},
+    ),
+    "cdm": Scheme(
+        "one channel, a code each",
+        lambda number, count: {"channels": [CHANNELS[0]], "code": number},
+        apart=CODED,
     ),
     "airtime": Scheme(
         "one channel, by weights 1 to n",
@@ -99,12 +111,15 @@ def _case(scheme: str, count: int, kind: str, seconds: float) -> Case:
         flows.append({"name": name, "traffic": said | {"at": f"{begin:g} s"}})
     labels = {"scheme": scheme, "slices": count, "kind": kind}
     radio = {"rate": f"{orbit.RATE} Mbit/s", "buffers": 200, "queue": 200}
-    slots = {"frame": count, "length": "20 ms"}
+    medium = {"propagation": {"model": "log-distance"}, "radio": radio}
+    medium |= {"slots": {"frame": count, "length": "20 ms"}}
+    medium |= {"hops": {"dwell": "20 ms", "sets": {"A": {"channels": list(CHANNELS), "step": 3}}}}
+    medium |= {"codes": {"spreading": 8}}
     scenario = Scenario.model_validate(
         {
             "name": f"slices-isolation-{scheme}-{count}-{kind}",
             "kind": kind,
-            "media": {"air": {"propagation": {"model": "log-distance"}, "radio": radio, "slots": slots}},
+            "media": {"air": medium},
             "nodes": nodes,
             "slices": slices,
             "measurements": flows,
@@ -161,7 +176,7 @@ def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) 
             shape="c >= 0.2",
             c=c["airtime"],
         )
-        for scheme in ("fdm", "sdm", "tdm"):
+        for scheme in ("fdm", "sdm", "tdm", "fh", "cdm"):
             campaign.claim(
                 f"{scheme}-{count}-{kind}",
                 f"{count} slices, {SCHEMES[scheme].label}: no coupling by radio.",

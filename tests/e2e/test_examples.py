@@ -83,6 +83,8 @@ def test_every_example_passes_the_check(tmp_path: Path, monkeypatch: pytest.Monk
         "openflow",
         "oml",
         "time-slots",
+        "hopping-slices",
+        "coded-slices",
         pytest.param("vlans", marks=pytest.mark.measures),
         pytest.param("sliver", marks=pytest.mark.measures),
     ],

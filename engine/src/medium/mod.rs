@@ -25,6 +25,7 @@ pub mod capture;
 mod card;
 mod change;
 mod cluster;
+mod codes;
 mod collision;
 mod gap;
 pub mod header;
@@ -60,6 +61,7 @@ pub mod wlan;
 pub use airtime::Airtime;
 pub use card::{CardCounts, CardSettings};
 pub use change::RadioChange;
+pub use codes::CodeSettings;
 pub use hops::HopSettings;
 pub use laws::{
     CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
@@ -327,11 +329,14 @@ impl Medium {
             up: true,
             wideband: wlan,
             card: 0,
+            code: settings.code,
         });
         self.timers.add();
         // Thermal noise at 290 K: -174 dBm/Hz (k T = 1.380649e-23 J/K * 290 K).
         let noise =
             1.380_649e-23 * 290.0 * 1e3 * f64::from(phy.bandwidth_hz) * linear(settings.noise_figure_db);
+        // After the correlation with its code.
+        let despread = settings.code.map_or(1.0, CodeSettings::noise);
         self.radios.push(Radio {
             name: name.to_owned(),
             phy,
@@ -342,10 +347,10 @@ impl Medium {
             decoder: u8::try_from(decoder).unwrap_or(0),
             random: Stream::named(self.seed, &format!("{}/{name}", self.name)),
             rate: rate::controller(&settings.rate, phy),
-            noise,
+            noise: noise * despread,
             ambient: 0.0,
             sense: linear(settings.carrier_sense_dbm),
-            sensitivity: linear(settings.receive_dbm),
+            sensitivity: linear(settings.receive_dbm) * despread,
             preamble_ratio: settings.preamble_db.map_or(0.0, linear),
             capture_ratio: settings.capture_db.map_or(f64::INFINITY, linear),
             capture_window: Span::from_nanos(settings.capture_ns.unwrap_or(u64::MAX)),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::codes::CodeSettings;
 use super::mobility::Mobility;
 use super::phy::Channel;
 use super::settings::SettingsError;
@@ -150,7 +151,7 @@ impl Medium {
                 ambient += shared * linear(source.settings.power_dbm - loss);
             }
         }
-        ambient
+        ambient * self.radios[index].settings.code.map_or(1.0, CodeSettings::noise)
     }
 }
 

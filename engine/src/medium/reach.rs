@@ -5,6 +5,7 @@
 //! can have moved more than its slack. If one of two radios moves, the power between them is
 //! recomputed for each frame, at the exact positions of its start.
 
+use super::codes::CodeSettings;
 use super::index::{Index, travel};
 use super::leakage::Leakage;
 use super::mobility::{Mobility, Position};
@@ -38,6 +39,7 @@ pub(super) struct Place {
     pub(super) wideband: bool,
     /// The card that it shares with other radios, from 1; 0 for none.
     pub(super) card: u32,
+    pub(super) code: Option<CodeSettings>,
 }
 
 #[derive(Default)]
@@ -301,21 +303,24 @@ impl Reach {
         self.leakage.is_some() && power < linear(self.least())
     }
 
-    /// Share of the sender's power inside the receiver's channel (1 for a receiver of the whole
-    /// band), and whether the channels are the same.
+    /// Share of the sender's power that the receiver's channel (1 for a receiver of the whole band)
+    /// and its code pass, and whether it can decode the signal: channels and codes are the same.
     fn audible(&self, from: usize, to: usize) -> Option<(f64, bool)> {
         let (sender, receiver) = (&self.places[from], &self.places[to]);
         if !receiver.up || (sender.card > 0 && sender.card == receiver.card) {
             return None;
         }
-        if sender.channel == receiver.channel {
-            return Some((1.0, true));
-        }
-        if receiver.wideband && sender.channel.is_two() == receiver.channel.is_two() {
-            return Some((1.0, false));
-        }
-        let overlap = self.leakage.share(sender.channel, receiver.channel);
-        (overlap > 0.0).then_some((overlap, false))
+        let (overlap, tuned) = if sender.channel == receiver.channel {
+            (1.0, true)
+        } else if receiver.wideband && sender.channel.is_two() == receiver.channel.is_two() {
+            (1.0, false)
+        } else {
+            (self.leakage.share(sender.channel, receiver.channel), false)
+        };
+        let (share, decodes) =
+            receiver.code.map_or((1.0, sender.code.is_none()), |code| code.share(sender.code));
+        let passed = overlap * share;
+        (passed > 0.0).then_some((passed, tuned && decodes))
     }
 
     /// Finds all radios in physical range of `from`.

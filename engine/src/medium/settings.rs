@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::codes::CodeSettings;
 use super::hops::HopSettings;
 use super::mobility::PathError;
 use super::mobility::traces::TraceError;
@@ -77,6 +78,8 @@ pub struct RadioSettings {
     /// Hopping sequence, instead of `channel`; for radios that are neither stations nor those of
     /// 802.11 stacks, which choose channels themselves.
     pub hops: Option<HopSettings>,
+    /// Code by which its symbols are spread; `None` for no spreading.
+    pub code: Option<CodeSettings>,
     /// BSS membership.
     pub membership: Membership,
 }
@@ -189,6 +192,7 @@ impl Default for RadioSettings {
             as_ns3: false,
             slots: None,
             hops: None,
+            code: None,
             membership: Membership::AdHoc { ssid: String::new(), beacon_ns: BEACON_NS },
         }
     }
@@ -410,6 +414,17 @@ impl RadioSettings {
         if let Some((setting, value, range)) = self.slots.as_ref().and_then(SlotSettings::flaw) {
             return Err(SettingsError::Range { radio: radio_name(), setting, value, range });
         }
+        if let Some((setting, value, range)) = self.code.and_then(CodeSettings::flaw) {
+            return Err(SettingsError::Range { radio: radio_name(), setting, value, range });
+        }
+        if self.code.is_some() && self.membership == Membership::Wlan {
+            return Err(SettingsError::Range {
+                radio: radio_name(),
+                setting: "code",
+                value: "a code".to_owned(),
+                range: "radios without a stack of the node's own, which knows no spreading",
+            });
+        }
         let mut hops = Vec::new();
         if let Some(settings) = &self.hops {
             if let Some((setting, value, range)) = settings.flaw() {
@@ -463,7 +478,7 @@ impl RadioSettings {
             Membership::Wlan => {}
         }
         Ok(Checked {
-            phy,
+            phy: self.code.map_or(phy, |code| phy::spread(phy, code.spreading)),
             channel,
             channels,
             hops,

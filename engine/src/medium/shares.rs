@@ -25,13 +25,14 @@
 //! each divided by its weight, differ by at most the sum over both of (`LEAD` and their longest
 //! exchange or transmission opportunity) / weight. The share of an idle slice goes to the others.
 //!
-//! A *group* is all radios with weights on one channel of a medium, with the same time slots. Its
+//! A *group* is all radios with weights on one channel of a medium, with the same time slots and code. Its
 //! virtual times are common to all its radios, wherever they are: hidden terminals get their shares,
 //! and slices too far apart to disturb each other wait for each other nevertheless. Radios without a
 //! weight contend as always. If a slice with frames to send does not transmit for [`PATIENCE`]
 //! while others wait for it, because a radio outside of the group occupies its channel, it counts
 //! as idle until it transmits.
 
+use super::codes::CodeSettings;
 use super::phy::Channel;
 use super::radio::Radio;
 use super::{Event, Medium};
@@ -63,6 +64,8 @@ pub(super) struct Group {
     channel: Channel,
     /// The own slots of its radios; empty for radios without slots.
     slots: Vec<u16>,
+    /// The code of its radios.
+    code: Option<CodeSettings>,
     members: Vec<Member>,
     /// The virtual time v, in fractions of a nanosecond.
     virtual_time: u64,
@@ -128,11 +131,14 @@ impl Medium {
     fn join_group(&mut self, index: usize, slice: u16, weight: u16) {
         let channel = self.reach.places[index].channel;
         let slots = self.radios[index].settings.slots.as_ref().map_or(&[][..], |slots| &slots.own);
-        let known = self.groups.iter().position(|group| group.channel == channel && group.slots == slots);
+        let code = self.radios[index].settings.code;
+        let same = |group: &Group| group.channel == channel && group.code == code && group.slots == slots;
+        let known = self.groups.iter().position(same);
         let at = known.unwrap_or_else(|| {
             self.groups.push(Group {
                 channel,
                 slots: slots.to_vec(),
+                code,
                 members: Vec::new(),
                 virtual_time: 0,
                 blocked: Vec::new(),
@@ -185,7 +191,7 @@ impl Medium {
         }
     }
 
-    /// Moves a radio to the group of its present channel and slots.
+    /// Moves a radio to the group of its present channel, slots and code.
     pub(super) fn move_to_group(&mut self, index: usize) {
         if let Some(share) = self.radios[index].share {
             self.leave_group(index);

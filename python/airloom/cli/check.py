@@ -137,7 +137,7 @@ def _print_slices(console: Console, plan: Plan) -> None:
         return
     found = disturbances(plan)
     if not found:
-        console.print("Slices: no channel of one overlaps a channel of another")
+        console.print("Slices: no channel of one overlaps a channel of another at any time")
         return
     table = Table(title="Slices that can disturb others", title_justify="left")
     for column in _DISTURBANCE:
@@ -208,6 +208,8 @@ def _radios(plan: Plan) -> Table:
             if place is None
             else ", ".join(f"{place.get(axis, 0):g}" for axis in "xyz"[: max(2, len(place))]) + " m"
         )
+        if "hops" in said:
+            channel = f"{channel}, hops"
         table.add_row(radio.port, medium, phy, channel, power, rate, where)
     if len(radios) > MOST_ROWS:
         table.add_row("...", f"{len(radios) - MOST_ROWS} more")

@@ -1,8 +1,9 @@
 """Admission of slices: every sliver becomes a node with one radio of the shared node.
 
 A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. They may
-belong to one slice or to several. Slices that share a node need channels that do not overlap, or
-different time slots. The grant is stored with the sliver's radio and limits later changes of that radio.
+belong to one slice or to several. Slices that share a node need channels that do not overlap,
+different time slots, hopping sequences that never meet, or different codes with aligned chips. The
+grant is stored with the sliver's radio and limits later changes of that radio.
 """
 
 from __future__ import annotations
@@ -12,18 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airloom.planning import media
-from airloom.planning.channels import mhz_of, number_of
+from airloom.planning import codes, hopping, media
+from airloom.planning.channels import number_of
+from airloom.planning.hopping import overlap
 from airloom.planning.radios import RadioEnd
-from airloom.scenario.model import Grant, Node, Radio, Scenario
+from airloom.scenario.model import Grant, Medium, Node, Radio, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 from airloom.units.quantities import Frequency
-
-_WIDTH = {"802.11a": 20, "802.11g": 20}
-_DSSS_WIDTH = 25
-"""Least distance in MHz of channels without overlap (IEEE Std 802.11-2020, 17.3.8, 16.3.6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +82,6 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
     if not found.problems:
         _replace(scenario, nodes, radios, found.slivers, of_node)
     return found
-
-
-def overlap(one: int, other: int, phy: str) -> bool:
-    """Whether two channels of a physical layer overlap."""
-    return abs(mhz_of(one) - mhz_of(other)) < _WIDTH.get(phy, _DSSS_WIDTH)
 
 
 def _without_grant(scenario: Scenario) -> Iterator[Problem]:
@@ -195,6 +188,13 @@ def _grants(
                 "give it slots, or leave hold out",
                 key=True,
             )
+        for problem in (
+            *hopping.problems(scenario, end.medium, sliver.slice, sliver.channels, phy),
+            *codes.problems(scenario, end.medium, sliver.slice),
+        ):
+            if problem.path not in told:
+                told.add(problem.path)
+                yield problem
         owner = names.setdefault(end.said["ssid"], sliver.slice)
         if owner != sliver.slice:
             yield from taken(end, owner, sliver.slice, told)
@@ -207,7 +207,14 @@ def _grants(
                 key=True,
             )
         for other in slivers[:number]:
-            both = conflict(sliver, other, phy)
+            air = scenario.media[end.medium]
+            same = _same(sliver, other, phy) if end.medium == _shared(other, of_node).medium else None
+            if same is not None:
+                if same.path not in told:
+                    told.add(same.path)
+                    yield same
+                continue
+            both = conflict(sliver, other, phy, air)
             if both is not None and path not in told:
                 told.add(path)
                 yield Problem(
@@ -216,16 +223,46 @@ def _grants(
                     f"{other.slice!r}, and both are on {sliver.node!r}",
                     path,
                     "channels of slices that share a node lie 20 MHz apart, 25 MHz with 802.11b, "
-                    "or the slices have different slots, or both an airtime_weight",
+                    "or the slices have different slots, different hopping sequences of one set, different "
+                    "codes of a synchronous medium, or both an airtime_weight",
                 )
 
 
-def conflict(one: Sliver, other: Sliver, phy: str) -> tuple[int, int] | None:
+def conflict(one: Sliver, other: Sliver, phy: str, air: Medium) -> tuple[int, int] | None:
     """Returns channels of two slivers of one node that overlap and that nothing divides between them."""
     if one.slice == other.slice or one.node != other.node or _divided(one.grant, other.grant):
         return None
+    if hopping.never_meet(air.hops, one.grant, other.grant, phy):
+        return None
+    if codes.orthogonal(air.codes, one.grant, other.grant):
+        return None
     pairs = ((mine, theirs) for mine in one.channels for theirs in other.channels)
     return next((pair for pair in pairs if all(pair) and overlap(*pair, phy)), None)
+
+
+def _same(sliver: Sliver, other: Sliver, phy: str) -> Problem | None:
+    """Returns the problem if two slices have one hopping sequence, or one code on overlapping channels."""
+    if sliver.slice == other.slice or _divided(sliver.grant, other.grant):
+        return None
+    path: Path_ = ("slices", sliver.slice, "grant")
+    hops = sliver.grant.hops
+    if hops is not None and hops == other.grant.hops:
+        return Problem(
+            "slice.hops",
+            f"{other.slice!r} and {sliver.slice!r} both have sequence {hops.sequence} of set {hops.set!r}",
+            (*path, "hops", "sequence"),
+            "give each slice a sequence of its own, or different slots",
+        )
+    hop = hops is not None and other.grant.hops is not None
+    both = any(overlap(a, b, phy) for a in sliver.channels for b in other.channels if a and b)
+    if not both or hop or not codes.same(sliver.grant, other.grant):
+        return None
+    return Problem(
+        "slice.code",
+        f"{other.slice!r} and {sliver.slice!r} both have code {sliver.grant.code} on one channel",
+        (*path, "code"),
+        "give each slice a code of its own, another channel, or different slots",
+    )
 
 
 def _divided(one: Grant, other: Grant) -> bool:
@@ -285,10 +322,15 @@ def _said(radio: Radio) -> dict[str, Any]:
     return {key: value for key in radio.model_fields_set if (value := getattr(radio, key)) is not None}
 
 
+def _shared(sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> RadioEnd:
+    """Returns the radio of the shared node."""
+    return next(end for end in of_node[sliver.node] if end.name == sliver.radio)
+
+
 def _radio(scenario: Scenario, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> RadioEnd:
     """Returns the radio of a sliver with its settings from node, slice and grant."""
     one = scenario.slices[sliver.slice]
-    shared = next(end for end in of_node[sliver.node] if end.name == sliver.radio)
+    shared = _shared(sliver, of_node)
     path: Path_ = ("slices", sliver.slice, "grant")
     grant = sliver.grant
     said, origin = dict(shared.said), dict(shared.origin)
@@ -305,6 +347,15 @@ def _radio(scenario: Scenario, sliver: Sliver, of_node: dict[str, list[RadioEnd]
     frame = scenario.media[shared.medium].slots
     if grant.slots is not None and frame is not None:
         said["slots"], origin["slots"] = media.slots(frame, grant.slots, hold=grant.hold), (*path, "slots")
+    hops = scenario.media[shared.medium].hops
+    if grant.hops is not None and hops is not None and grant.hops.set in hops.sets:
+        said["hops"] = hopping.settings(hops, grant.hops, media.phy_of(said))
+        origin["hops"] = (*path, "hops")
+        if grant.hops.sequence < len(said["hops"]["channels"]):
+            said["channel"] = hopping.channels(said["hops"])[0]
+            origin["channel"] = (*path, "hops", "sequence")
+    if grant.code is not None and (known := scenario.media[shared.medium].codes) is not None:
+        said["code"], origin["code"] = codes.settings(known, grant.code), (*path, "code")
     said.setdefault("ssid", sliver.slice)
     return replace(shared, node=sliver.name, said=said, origin=origin)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from airloom.planning import admission, media
+from airloom.planning import admission, hopping, media
 from airloom.planning.admission import Sliver
 from airloom.planning.channels import number_of
 from airloom.planning.network import Network
@@ -76,12 +76,18 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
             slivers.append((now, phy))
             if (path := naming.get((sliver.slice, "channels"))) is not None:
                 yield from admission.no_channel(now, phy, path, told)
+                medium = ends[sliver.name].medium
+                hops = hopping.problems(scenario, medium, sliver.slice, now.channels, phy)
+                for problem in hops if path not in told else ():
+                    told.add(path)
+                    yield Problem(problem.code, problem.message, path, problem.cure)
             if (path := naming.get((sliver.slice, "slots"))) is not None:
                 medium = ends[sliver.name].medium
                 yield from admission.no_slot(scenario, medium, now.grant.slots, path, told)
         for number, (sliver, phy) in enumerate(slivers):
             for other, _ in slivers[:number]:
-                both = admission.conflict(sliver, other, phy)
+                air = scenario.media[ends[sliver.name].medium]
+                both = admission.conflict(sliver, other, phy, air)
                 place = of_slice.get(sliver.slice) or of_slice.get(other.slice)
                 if both is not None and place is not None and place not in told:
                     told.add(place)

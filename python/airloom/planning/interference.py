@@ -4,18 +4,19 @@ The received power of radio b from radio a is ``P_a + G(a, b)`` in dBm and dB, w
 that the engine computes from the positions at the start by the scenario's own propagation model, so
 prediction and run agree; fading is left out. Between two channels, the share of the power that the
 receiver's filter passes is the engine's ``Channel::overlap``. Of all channels and powers that two
-slices may use by their grants the worst count.
+slices may use by their grants the worst count. Of a slice that hops these are the channels of its
+sequence, dwell by dwell. With codes, powers and noise are those after the receiver's correlation.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airloom.errors import translated
-from airloom.planning import media
+from airloom.planning import codes, hopping, media
 from airloom.planning.channels import mhz_of
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Disturbance:
     """Strongest signal of its own slice at the receiver; None if it hears none."""
     heard: bool
     """The receiver detects the sender's frames, and so defers to them."""
+    dwells: float | None = None
+    """Share of the dwells in which they meet; None if neither hops."""
 
     @property
     def above_noise_db(self) -> float:
@@ -73,8 +76,12 @@ class Disturbance:
     def effect(self) -> str:
         """The effect in words."""
         if self.heard:
-            return "contends"
-        return "interferes" if self.above_noise_db > NEGLIGIBLE_DB else "none"
+            effect = "contends"
+        elif self.above_noise_db > NEGLIGIBLE_DB:
+            effect = "interferes"
+        else:
+            return "none"
+        return effect if self.dwells is None else f"{effect}, {self.dwells * 100:.3g} % of dwells"
 
 
 def signals(engine: _engine.Engine, senders: Sequence[str], receivers: Sequence[str]) -> list[list[float]]:
@@ -101,6 +108,7 @@ def _on(medium: MediumPlan) -> list[Disturbance]:
         for victim in slices
         if source != victim
         and not _in_turn(slices[source], slices[victim])
+        and _code_factor(slices[source], slices[victim]) > 0
         and (overlap := _overlap(slices[source], slices[victim])) is not None
     ]
     if not pairs:
@@ -114,8 +122,9 @@ def _on(medium: MediumPlan) -> list[Disturbance]:
         for radio in medium.radios:
             engine.add_memory_port(radio.port)
             engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
-        for source, victim, share, channel in pairs:
-            found.append(_strongest(engine, source, victim, slices[source], slices[victim], share, channel))
+        for source, victim, share, channel, dwells in pairs:
+            one = _strongest(engine, source, victim, slices[source], slices[victim], share, channel)
+            found.append(replace(one, dwells=dwells))
     return found
 
 
@@ -125,15 +134,37 @@ def _in_turn(senders: list[RadioPlan], receivers: list[RadioPlan]) -> bool:
     return mine is not None and theirs is not None and not {*mine["own"]} & {*theirs["own"]}
 
 
-def _overlap(senders: list[RadioPlan], receivers: list[RadioPlan]) -> tuple[float, int] | None:
-    """Returns the largest overlap of the granted channels, and the receivers' channel of it."""
+def _code_factor(senders: list[RadioPlan], receivers: list[RadioPlan]) -> float:
+    """Returns the share of the senders' power that the receivers' code passes."""
+    return codes.factor(senders[0].settings.get("code"), receivers[0].settings.get("code"))
+
+
+def _overlap(senders: list[RadioPlan], receivers: list[RadioPlan]) -> tuple[float, int, float | None] | None:
+    """Returns the largest overlap of the channels, the receivers' channel of it, and, if one of the
+    slices hops, the share of the dwells in which they overlap.
+    """
     from airloom import _engine
 
-    mine = sorted({channel for radio in senders if radio.grant for channel in radio.grant.channels})
-    theirs = sorted({channel for radio in receivers if radio.grant for channel in radio.grant.channels})
-    shares = [(_engine.overlap(mhz_of(one), mhz_of(two)), -two) for one in mine for two in theirs]
-    share, channel = max(shares)
-    return (share, -channel) if share > 0 else None
+    mine, theirs = _sequences(senders), _sequences(receivers)
+    # For each pair of channels or sequences: the channels in each dwell of one period.
+    periods = [hopping.pairs(one, two) for one in mine for two in theirs]
+    shares = [
+        [(_engine.overlap(mhz_of(one), mhz_of(two)), -two) for one, two in period] for period in periods
+    ]
+    share, channel = max(max(period) for period in shares)
+    if share <= 0:
+        return None
+    hop = any(len(period) > 1 for period in periods)
+    dwells = max(sum(part > 0 for part, _ in period) / len(period) for period in shares)
+    return share, -channel, dwells if hop else None
+
+
+def _sequences(radios: list[RadioPlan]) -> list[list[int]]:
+    """Returns each granted channel as a sequence of one dwell, or the hopping sequence of the slice."""
+    hops = radios[0].settings.get("hops")
+    if hops is not None:
+        return [hopping.channels(hops)]
+    return [[one] for one in sorted({one for radio in radios if radio.grant for one in radio.grant.channels})]
 
 
 def _strongest(
@@ -146,7 +177,7 @@ def _strongest(
     channel: int,
 ) -> Disturbance:
     found = signals(engine, [one.port for one in senders], [one.port for one in receivers])
-    loss = _decibels(share)
+    loss = _decibels(share * _code_factor(senders, receivers))
     power, row, column = max(
         (signal + _reserve(senders[row]) + loss, row, column)
         for row, line in enumerate(found)
@@ -155,8 +186,10 @@ def _strongest(
     receiver = receivers[column]
     own = [one.port for one in receivers if one is not receiver]
     wanted = max((line[0] for line in signals(engine, own, [receiver.port])), default=None)
-    threshold = float(receiver.settings.get("receive_dbm", _RECEIVE_DBM))
-    noise = _THERMAL_DBM + float(receiver.settings.get("noise_figure_db", _NOISE_FIGURE_DB))
+    code = receiver.settings.get("code")
+    gain = 0.0 if code is None else _decibels(code["spreading"])
+    threshold = float(receiver.settings.get("receive_dbm", _RECEIVE_DBM)) - gain
+    noise = _THERMAL_DBM + float(receiver.settings.get("noise_figure_db", _NOISE_FIGURE_DB)) - gain
     return Disturbance(
         source,
         victim,
@@ -166,7 +199,7 @@ def _strongest(
         power,
         noise,
         wanted,
-        share >= 1.0 and power >= threshold,
+        share >= 1.0 and power >= threshold and senders[row].settings.get("code") == code,
     )
 
 

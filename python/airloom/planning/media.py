@@ -204,8 +204,9 @@ def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
     for key, name in (("rts", "rts_octets"), ("fragment", "fragment_octets")):
         if key in said:
             found[name] = None if said[key] == "never" else int(said[key])
-    if "slots" in said:
-        found["slots"] = said["slots"]
+    for key in ("slots", "hops", "code"):
+        if key in said:
+            found[key] = said[key]
     if "capture_window" in said:
         window = said["capture_window"]
         found["capture_ns"] = None if window == "none" else int(window)

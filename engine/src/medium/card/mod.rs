@@ -188,8 +188,9 @@ impl Medium {
             if radio.card.is_some() || radios[..place].contains(&id) {
                 return refuse("radio", radio.name.clone(), "radios that belong to no card yet");
             }
-            if radio.hops.is_some() {
-                return refuse("hops", radio.name.clone(), "radios that do not share a card");
+            if radio.hops.is_some() || radio.settings.code.is_some() {
+                let setting = if radio.hops.is_some() { "hops" } else { "code" };
+                return refuse(setting, radio.name.clone(), "radios that do not share a card");
             }
             if !core::ptr::eq(radio.phy, phy) {
                 return refuse("phy", radio.phy.name.to_owned(), "one physical layer for all its radios");

@@ -7,9 +7,11 @@
 //! Source: IEEE Std 802.11-2020, clauses 15 (DSSS), 16 (HR/DSSS), 17 (OFDM), 18 (ERP).
 
 pub mod channel;
+mod spread;
 pub mod tables;
 
 pub use channel::Channel;
+pub use spread::spread;
 
 use crate::time::Span;
 
@@ -58,7 +60,7 @@ pub enum Coding {
 /// A transmission rate, with all parameters of its airtime.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Payload rate in bit/s.
+    /// Payload rate in bit/s, without spreading.
     pub bits_per_second: u32,
     /// Modulation.
     pub modulation: Modulation,
@@ -82,6 +84,8 @@ pub struct Rate {
     pub extension_ns: u32,
     /// Mandatory in its clause, so in the basic set unless the scenario specifies another.
     pub mandatory: bool,
+    /// Spreading factor, contained in the times above; 1 without spreading.
+    pub spreading: u16,
 }
 
 impl Rate {
@@ -94,7 +98,8 @@ impl Rate {
     pub fn airtime(&self, octets: u32) -> Span {
         let bits = u64::from(octets) * 8 + u64::from(self.extra_bits);
         let payload = if self.symbol_ns == 0 {
-            (bits * 1_000_000).div_ceil(u64::from(self.bits_per_second)) * 1_000
+            let spread = bits * u64::from(self.spreading);
+            (spread * 1_000_000).div_ceil(u64::from(self.bits_per_second)) * 1_000
         } else {
             bits.div_ceil(u64::from(self.symbol_bits)) * u64::from(self.symbol_ns)
         };
@@ -103,7 +108,7 @@ impl Rate {
 }
 
 /// A physical layer.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Phy {
     /// Its name in scenarios.
     pub name: &'static str,

@@ -33,6 +33,7 @@ const fn ofdm(
         extra_bits: 16 + 6,
         extension_ns,
         mandatory,
+        spreading: 1,
     }
 }
 
@@ -67,6 +68,7 @@ const fn spread(bits_per_second: u32, modulation: Modulation, short: bool) -> Ra
         extra_bits: 0,
         extension_ns: 0,
         mandatory: true,
+        spreading: 1,
     }
 }
 

@@ -47,9 +47,12 @@ from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measure
 from airloom.scenario.model.media import (
     Access,
     Card,
+    Codes,
     Errors,
     Fading,
     FrameError,
+    Hops,
+    HopSet,
     Leakage,
     LossPoint,
     Medium,
@@ -77,7 +80,7 @@ from airloom.scenario.model.nodes import (
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.ready_tests import Test
 from airloom.scenario.model.routing import Routing, RoutingChoice
-from airloom.scenario.model.slices import Grant, GrantChange, Slice
+from airloom.scenario.model.slices import Grant, GrantChange, HopGrant, Slice
 from airloom.scenario.model.swept import Swept, Values
 from airloom.scenario.model.tunnels import Tunnel
 from airloom.units.addresses import Prefix
@@ -205,6 +208,7 @@ __all__ = [
     "Adapter",
     "Card",
     "Claim",
+    "Codes",
     "Cpus",
     "Direction",
     "Engine",
@@ -220,6 +224,9 @@ __all__ = [
     "GrantChange",
     "GraphAttributes",
     "Guest",
+    "HopGrant",
+    "HopSet",
+    "Hops",
     "Interface",
     "Iperf3",
     "Jitter",

@@ -463,6 +463,43 @@ class Slots(Model):
     )
 
 
+class HopSet(Model):
+    """Hopping sequences that never meet. Sequence k is on channel (k + step * n) mod N in dwell n."""
+
+    channels: Annotated[list[Channel], Field(min_length=2, max_length=79)] = Field(
+        description="the N channels, which do not overlap; each sequence is on each of them once in N dwells"
+    )
+    step: Annotated[int, Field(ge=1, le=78, strict=True)] = Field(
+        default=1,
+        description="places in the list from dwell to dwell, below N and without a common divisor with it; "
+        "sequences of sets with different steps meet",
+    )
+
+
+class Hops(Model):
+    """Frequency hopping: a slice with a sequence in its grant changes the channel from dwell to dwell."""
+
+    sets: Annotated[dict[Name, HopSet], Field(min_length=1)] = Field(description="sets of sequences by name")
+    dwell: Duration = Field(default=Duration("20 ms"), description="time on each channel, at most 10 s")
+    switch: Duration = Field(
+        default=Duration("1 ms"),
+        description="silence at the end of each dwell, for the change of the channel",
+    )
+
+
+class Codes(Model):
+    """Code division: orthogonal codes, numbered from 0, that grants of slices can have."""
+
+    spreading: Literal[2, 4, 8, 16, 32, 64, 128] = Field(
+        description="spreading factor: number of codes; frames are as many times longer"
+    )
+    synchronous: bool = Field(
+        default=False,
+        description="the chips of all radios arrive aligned: other codes are not heard; by default they "
+        "interfere, 10 log10(1.5 * spreading) dB weaker",
+    )
+
+
 class LossPoint(Model):
     """Frame loss at a distance."""
 
@@ -514,6 +551,8 @@ class Medium(Model):
     )
     radio: Radio = Field(default=Radio.model_construct(), description="default settings of its radios")
     slots: Slots | None = Field(default=None, description="time slots that grants of slices can have")
+    hops: Hops | None = Field(default=None, description="hopping sequences that grants of slices can have")
+    codes: Codes | None = Field(default=None, description="codes that grants of slices can have")
     cards: dict[Name, Card] = Field(
         default={}, description="physical radios that several radios share, see `card` of a radio"
     )

@@ -16,6 +16,15 @@ OwnSlots = Annotated[list[Annotated[int, Field(ge=0, le=255, strict=True)]], Fie
 Weight = Annotated[int, Field(ge=1, le=1000, strict=True)]
 
 
+class HopGrant(Model):
+    """The hopping sequence of a slice."""
+
+    set: Name = Field(description="set of the medium's ``hops``")
+    sequence: Annotated[int, Field(ge=0, le=78, strict=True)] = Field(
+        description="number of the sequence in the set, from 0"
+    )
+
+
 class Grant(Model):
     """Resources of a slice. The check refuses a grant that does not fit; the run enforces it on radios."""
 
@@ -38,6 +47,13 @@ class Grant(Model):
         default=None,
         description="weight of its airtime against that of the other slices with a weight on its channel; "
         "without one it contends as any station",
+    )
+    hops: HopGrant | None = Field(
+        default=None,
+        description="hopping sequence, whose channels are all in ``channels``; by default no hopping",
+    )
+    code: Annotated[int, Field(ge=0, le=127, strict=True)] | None = Field(
+        default=None, description="number of its code, from 0; by default its radios do not spread"
     )
 
 
