@@ -28,7 +28,7 @@
 //! A *group* is all radios with weights on one channel of a medium, with the same time slots and code. Its
 //! virtual times are common to all its radios, wherever they are: hidden terminals get their shares,
 //! and slices too far apart to disturb each other wait for each other nevertheless. Radios without a
-//! weight contend as always. If a slice with frames to send does not transmit for [`PATIENCE`]
+//! weight contend as always. If a slice with frames to send does not transmit for [`IDLE_AFTER`]
 //! while others wait for it, because a radio outside of the group occupies its channel, it counts
 //! as idle until it transmits.
 
@@ -42,7 +42,7 @@ use crate::time::{Instant, Span};
 /// Airtime by which a slice may be ahead of the others: about two of the longest exchanges.
 const LEAD: Span = Span::from_millis(4);
 /// Time without a transmission after which a slice with frames to send counts as idle.
-const PATIENCE: Span = Span::from_millis(250);
+const IDLE_AFTER: Span = Span::from_millis(250);
 /// Fractions of a nanosecond in a virtual time: 2^64 of them are 208 days.
 const FRACTIONS: u64 = 1024;
 
@@ -232,7 +232,7 @@ impl Medium {
         let group = &mut self.groups[number];
         if !core::mem::replace(&mut group.scheduled, true) {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            self.calendar.push(now + PATIENCE, Class::Timer, number, Event::Share { group: number });
+            self.calendar.push(now + IDLE_AFTER, Class::Timer, number, Event::Share { group: number });
         }
     }
 
@@ -298,7 +298,7 @@ impl Medium {
         if radios[first as usize].in_window {
             for member in group.members.iter_mut().filter(|member| member.backlogged) {
                 let ready = member.lead(group.virtual_time) <= LEAD;
-                member.stalled = ready && now.since(member.sent.max(member.since)) >= PATIENCE;
+                member.stalled = ready && now.since(member.sent.max(member.since)) >= IDLE_AFTER;
             }
         }
         self.admit_group(number);
