@@ -17,7 +17,7 @@ import numpy as np
 from airloom.errors import translated
 from airloom.grid.inventory import MEDIUM, Testbed, radio
 from airloom.planning import interference, media
-from airloom.planning.admission import overlap
+from airloom.planning.hopping import overlap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -52,6 +52,9 @@ class World:
             raise ZeroDivisionError
         return [{**RADIO, "port": f"{node}:wlan0"} for node in ("a", "b")]
 
+    def now(self) -> int:
+        return 0
+
     def set_radio(self, port: str, change: Any) -> None:
         self.changes.append((port, change))
         self.times += "scan" in change
