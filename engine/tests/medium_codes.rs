@@ -115,6 +115,7 @@ fn arriving(
         let other = world.add(settings(number), x, 0.0);
         (0..900).for_each(|_| world.offer(at(0.0), other, None, PAYLOAD));
     }
+    world.run(at(0.001));
     // Broadcast: no repetitions.
     let count = 100;
     (0..count).for_each(|_| world.offer(at(0.001), from, None, PAYLOAD));
