@@ -242,8 +242,8 @@ impl Medium {
         };
         let (mut taken, mut lost) = (0, false);
         for receiver in receivers.filter(|&receiver| receiver != id.index()) {
-            match self.fortune(id.index(), receiver, now) {
-                Fortune::Arrives(after) => {
+            match self.reception(id.index(), receiver, now) {
+                Reception::Arrives(after) => {
                     outside.share(&frame);
                     self.radios[receiver].counts.received += 1;
                     let receiver = u32::try_from(receiver).unwrap_or(u32::MAX);
@@ -251,11 +251,11 @@ impl Medium {
                     self.calendar.push(now + after, Class::Arrival, receiver, event);
                     taken += 1;
                 }
-                Fortune::Lost => {
+                Reception::Lost => {
                     self.radios[receiver].counts.broken += 1;
                     lost = true;
                 }
-                Fortune::OutOfRange => {}
+                Reception::OutOfRange => {}
             }
         }
         match taken {
@@ -269,25 +269,25 @@ impl Medium {
 
     /// Decides whether a frame reaches one receiver. Nothing is drawn for a radio out of range, so
     /// that it changes nothing for the others.
-    fn fortune(&mut self, from: usize, to: usize, now: Instant) -> Fortune {
+    fn reception(&mut self, from: usize, to: usize, now: Instant) -> Reception {
         if !self.radios[to].switched_on {
-            return Fortune::OutOfRange;
+            return Reception::OutOfRange;
         }
         let place = |places: &mut Vec<super::Place>, index: usize| places[index].mobility.position(now);
         let metres = place(&mut self.reach.places, from).distance(place(&mut self.reach.places, to));
-        let Some(state) = &self.uncontended else { return Fortune::OutOfRange };
+        let Some(state) = &self.uncontended else { return Reception::OutOfRange };
         let pair = (u32::try_from(from).unwrap_or(u32::MAX), u32::try_from(to).unwrap_or(u32::MAX));
         let of_pair = self.frame_errors.get(&pair).copied().unwrap_or(0.0);
         let loss = 1.0 - (1.0 - state.loss_at(metres)) * (1.0 - of_pair);
         if loss >= 1.0 {
-            return Fortune::OutOfRange;
+            return Reception::OutOfRange;
         }
         if loss > 0.0 && self.radios[from].random.chance(loss) {
-            return Fortune::Lost;
+            return Reception::Lost;
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below 10^10 m, positive
         let after = (metres / LIGHT * 1e9).round() as u64;
-        Fortune::Arrives(Span::from_nanos(after))
+        Reception::Arrives(Span::from_nanos(after))
     }
 
     /// Drops the frames that wait in the queue of a radio that is off; the one in transmission is
@@ -304,7 +304,7 @@ impl Medium {
 }
 
 /// What happens to a frame at one receiver.
-enum Fortune {
+enum Reception {
     Arrives(Span),
     Lost,
     OutOfRange,
