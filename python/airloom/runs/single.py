@@ -94,6 +94,7 @@ class OneRun:
         self._watch: HostWatch | None = None
         self._radios: RadioWatch | None = None
         self._annotation = SliceAnnotation(plan)
+        self._within: correct.Intervals = {}
         self._captures: CaptureWatch | None = None
         self._stack = contextlib.ExitStack()
         self._closed = False
@@ -218,7 +219,7 @@ class OneRun:
         self._record_radios()
         found = slice_monitor.violations(self.world)
         self.writer.violations, self.writer.violations_unrecorded = found
-        self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load)
+        self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load, self._within)
         self._judged = self._judge(watch, ledger, lateness)
         self._margins = margins.of_run(self.plan, ledger, lateness, watch.node_wait(), self.world.now())
         self._details = self._describe(watch, ledger, lateness)
@@ -244,6 +245,7 @@ class OneRun:
             samples = reading.samples()
             self.writer.record_table(measuring.name, samples)
             self._annotation.add(measuring.name, samples)
+            self._within |= correct.intervals(measuring.name, samples)
         except LabError as error:
             self.runner.fail(error)
 
