@@ -28,7 +28,7 @@ const CONNECTION: u64 = 1;
 /// Octets of each direction that may wait in the engine.
 const ROOM: usize = 64 << 10;
 /// Time after which octets are sent again that the socket did not take.
-const AGAIN: Span = Span::from_micros(250);
+const AGAIN: Span = Span::from_millis(1);
 
 /// A listening socket, and the connection of the present guest.
 #[derive(Debug)]
@@ -300,14 +300,16 @@ fn lost(error: Errno) -> DisconnectReason {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::os::unix::net::{UnixListener, UnixStream};
 
     use super::{LONGEST, ROOM, Stream, Waiting};
     use crate::wlan::Transport;
     use airloom_engine::HostLoss;
     use airloom_engine::egress::Delivery;
+    use airloom_engine::frame::Pool;
     use airloom_engine::time::Instant;
+    use proptest::prelude::*;
 
     #[test]
     fn parts_wait_without_what_was_sent() {
@@ -352,5 +354,30 @@ mod tests {
         drop(guest);
         assert_eq!(stream.put([&[0; 20], &[], &[]]), Delivery::Lost(HostLoss::NodeGone));
         assert!(stream.is_gone());
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_messages_or_end_the_connection(
+            mut octets in proptest::collection::vec(any::<u8>(), 0..200),
+            lengths in proptest::collection::vec((0..200usize, 0..100u32), 0..8),
+        ) {
+            // Plausible lengths at some places, so that messages follow one another.
+            for (at, length) in lengths {
+                if let Some(place) = octets.get_mut(at..at + 4) {
+                    place.copy_from_slice(&length.to_ne_bytes());
+                }
+            }
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("guest");
+            let mut stream = Stream::serve(UnixListener::bind(&path).unwrap().into()).unwrap();
+            let mut guest = UnixStream::connect(&path).unwrap();
+            guest.write_all(&octets).unwrap();
+            drop(guest);
+            let mut pool = Pool::default();
+            while stream.take(&mut pool).is_some() {}
+            prop_assert!(stream.is_gone() && stream.disconnect_reason().is_some());
+            prop_assert_eq!(pool.in_use(), 0);
+        }
     }
 }
