@@ -9,7 +9,7 @@ use std::thread;
 
 use airloom_netns::hwsim::Radios;
 
-use crate::system;
+use crate::{system, terminal};
 
 /// Length in octets of the longest message, as on the kernel's virtio transport (a page).
 const LONGEST: usize = 4096;
@@ -24,6 +24,8 @@ const SHORTEST: usize = 20;
 /// # Errors
 /// The reason in words.
 pub fn start(count: u8, device: File) -> Result<(), String> {
+    // A device that is not a terminal passes every octet anyway.
+    let _ = terminal::raw(device.as_raw_fd());
     let radios = Radios::create(count)?;
     let act = move || {
         if let Err(error) = pass_on(&radios, &device) {

@@ -1,8 +1,11 @@
-"""Radios of virtual machines with the distribution's kernel: two transports on one medium."""
+"""Radios whose messages airloom-init passes on: those of virtual machines, and of any kernel."""
 
 from __future__ import annotations
 
+import socket
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -10,7 +13,8 @@ import airloom
 from airloom import Scenario
 from airloom.errors import HostError
 from airloom.nodes.guests import modules
-from airloom.nodes.kinds import qemu
+from airloom.nodes.guests.guest import Machine
+from airloom.nodes.kinds import qemu, uml
 from helpers.kernels import needs_built
 from helpers.wlan import hostapd, joined, needs, said, supplicant, until
 
@@ -64,3 +68,52 @@ def test_nodes_of_one_virtual_machine_join_an_access_point_of_a_uml_guest(tmp_pa
         account = next(one for one in up.radio("s1").stations() if one["mac"] == mac)
         signal = said(up["s1"], f"iw dev wlan0 station get {mac} | grep 'signal:'").split()[1]
         assert signal == f"{account['signal_dbm']:.0f}"
+
+
+class StreamNode(uml.UmlNode):
+    """A guest without the virtio device: a serial line has its messages, which a socket carries."""
+
+    virtio_radios: ClassVar[bool] = False
+    _serial: socket.socket | None = None
+
+    def machine(self) -> Machine:
+        made = super().machine()
+        argv, descriptors = list(made.argv), list(made.descriptors)
+        place = next(place for place, word in enumerate(argv) if word.endswith(":29"))
+        number = int(argv[place].rpartition("/")[2].removesuffix(":29"))
+        self._serial = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._serial.connect(f"/proc/self/fd/{self.wlan_path}")
+        argv[place] = f"ssl1=fd:{number}"
+        descriptors[number - 4] = self._serial.fileno()
+        argv[argv.index("mac80211_hwsim.radios=1")] = "mac80211_hwsim.radios=0"
+        return replace(made, argv=tuple(argv), descriptors=tuple(descriptors), radio_stream="/dev/ttyS1")
+
+    def close(self) -> None:
+        super().close()
+        if self._serial is not None:
+            self._serial.close()
+
+
+def test_messages_of_another_kernel_are_passed_on_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel of make kernel, by generic netlink instead of its virtio device."""
+    needs("iw")
+    monkeypatch.setattr(uml.UmlKind, "machines", StreamNode)
+    scenario = {
+        "name": "wlan",
+        "kind": "uml",
+        "media": {"air": {"radio": {"device": "wlan"}}},
+        "nodes": {
+            name: {"position": [f"{place} m", "0 m"], "radios": {"wlan0": {}}}
+            for place, name in enumerate("ab")
+        },
+    }
+    with airloom.Lab(Scenario.model_validate(scenario), out=tmp_path / "out") as up:
+        join = "iw reg set US; ip link set wlan0 down && iw dev wlan0 set type ibss && ip link set wlan0 up"
+        join += " && iw dev wlan0 ibss join lab 5180 fixed-freq 02:ca:ff:ee:ba:be"
+        for name in "ab":
+            said(up[name], join)
+        until(lambda: up["a"].run("ping -c 3 -i 0.3 -W 2 b", timeout=60).ok, "no cell")
+        for name in "ab":
+            assert up.radio(name).info()["counts"]["expected"] > 0, "acknowledged on the medium"
