@@ -198,6 +198,8 @@ class OneRun:
             self.writer.abort(str(failure), details=self._details)
             raise failure
         claims, verdict = margins.weigh(self.plan, self.measured, self._margins, self._judged)
+        by_host = margins.of_slices(self.plan, self._margins)
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *by_host)})
         result = self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
         self.watcher.finished(result)
         return result
