@@ -25,6 +25,7 @@ from airloom.errors import RunError, translated
 from airloom.nodes.all_nodes import Nodes
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
+from airloom.nodes.network.control_capture import ControlCapture
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.network.published_ports import PublishedPorts
 from airloom.nodes.process import scheduling
@@ -50,6 +51,7 @@ class World:
         visible: Sequence[Path] = (),
         capture: Capture | None = None,
         captured: Path | None = None,
+        control: ControlCapture | None = None,
         on_node_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
         engine: Callable[[int], _engine.Engine] = _engine.Engine,
@@ -76,6 +78,8 @@ class World:
         self._visible = tuple(visible)
         self._capture = capture
         self._captured = captured
+        self.control = control
+        """Captures the control channels of switches; None without captures."""
         """File or folder of the capture."""
         self._on_node_failure = on_node_failure
         self._log_path = log_path
@@ -111,6 +115,7 @@ class World:
                     visible=self._visible,
                     on_failure=self._on_node_failure,
                     log_path=self._log_path,
+                    control=self.control,
                 )
             )
             self.nodes = nodes.bring_up()
