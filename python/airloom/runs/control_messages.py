@@ -85,7 +85,8 @@ class Summary:
 
 
 def summary(capture: ControlCapture, zero: int) -> Summary:
-    """The messages of all captured channels. Notes of the summary say what is missing."""
+    """Ends the capture. The messages of all its channels; notes of the summary say what is missing."""
+    capture.close()
     made = Summary()
     if capture.failed is not None:
         made.notes.append(f"the capture of control channels is incomplete: {capture.failed}")

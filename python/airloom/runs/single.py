@@ -26,7 +26,7 @@ from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
-from airloom.runs import evidence, margins, slice_monitor
+from airloom.runs import evidence, flow_loops, margins, slice_monitor
 from airloom.runs.capture_watch import CaptureWatch
 from airloom.runs.control_messages import Summary, control_capture, summary
 from airloom.runs.emulation import World
@@ -100,6 +100,7 @@ class OneRun:
         self._captures: CaptureWatch | None = None
         self._control: ControlCapture | None = None
         self._messages = Summary()
+        self._loops: list[str] = []
         self._stack = contextlib.ExitStack()
         self._closed = False
         self._judged = Verdict()
@@ -225,6 +226,7 @@ class OneRun:
         self._record_host(watch, lateness)
         self._record_radios()
         self._record_control()
+        self._loops = flow_loops.notes(self.world)
         found = slice_monitor.violations(self.world)
         self.writer.violations, self.writer.violations_unrecorded = found
         self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load, self._within)
@@ -322,11 +324,9 @@ class OneRun:
 
     def _record_control(self) -> None:
         """Decodes the captured control channels and writes the rates of their messages."""
-        if self._control is None:
-            return
-        self._control.close()
-        self._messages = summary(self._control, self.runner.zero_realtime)
-        self._record_all(self._messages.series(self.world.now()))
+        if self._control is not None:
+            self._messages = summary(self._control, self.runner.zero_realtime)
+            self._record_all(self._messages.series(self.world.now()))
 
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Verdict:
         notes = (
@@ -358,7 +358,7 @@ class OneRun:
         """Notes on frames that are in no capture, and on messages that were not decoded."""
         skipped = self._captures.skipped if self._captures is not None else 0
         missed = f"{skipped:,} frames are missing in the capture: the disk was too slow"
-        return [*([missed] if skipped else []), *self._messages.notes]
+        return [*([missed] if skipped else []), *self._messages.notes, *self._loops]
 
     def _describe(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Details:
         runner = self.runner
