@@ -70,8 +70,11 @@ class OneRun:
         profile: bool = False,
         measure: bool = True,
         engine: Callable[[int], _engine.Engine] = _engine.Engine,
+        notes: Sequence[str] = (),
     ) -> None:
+        """``notes`` are added to those of the verdict."""
         self._engine = engine
+        self._notes = tuple(notes)
         self.plan = plan
         self.writer = writer
         self.watcher = watcher
@@ -344,7 +347,12 @@ class OneRun:
             paused=evidence.paused(ledger),
             above_ceiling=self._above_ceiling,
             length=self.world.now(),
-            notes=[*self.world.notes, *(note for note in notes if note is not None), *self._missed()],
+            notes=[
+                *self._notes,
+                *self.world.notes,
+                *(note for note in notes if note is not None),
+                *self._missed(),
+            ],
         )
         return judge(seen, self.plan.scenario.limits)
 
