@@ -32,6 +32,7 @@ from airloom.nodes.process import scheduling
 from airloom.nodes.process.scheduling import on_processors
 from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.capture import Capture
+from airloom.planning.cpus import POLICIES
 from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
 from airloom.runs import underlay
@@ -140,7 +141,10 @@ class World:
 
     def begin(self) -> None:
         """Sets time zero: starts the engine's clock."""
+        fixed = self.plan.engine_scheduling
         with translated(), on_processors(self.plan.engine_processors) as started:
+            if fixed is not None:
+                self.engine.schedule(POLICIES[fixed.policy], fixed.priority, fixed.nice)
             self.zero = self.engine.start()
         self._engine_tasks = started
         self.running = True
@@ -185,7 +189,7 @@ class World:
             f"{'guests' if name in guests else 'nodes'}[{name}].cpus": words
             for name, words in of_nodes.items()
         }
-        if self.plan.engine_processors:
+        if self.plan.engine_processors or self.plan.engine_scheduling is not None:
             tasks = scheduling.of_engine(self._engine_tasks)
             found |= {"engine.cpus": " / ".join(one.text for one in tasks)} if tasks else {}
         return found
