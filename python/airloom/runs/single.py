@@ -68,8 +68,11 @@ class OneRun:
         profile: bool = False,
         measure: bool = True,
         engine: Callable[[int], _engine.Engine] = _engine.Engine,
+        notes: Sequence[str] = (),
     ) -> None:
+        """``notes`` are added to those of the verdict."""
         self._engine = engine
+        self._notes = tuple(notes)
         self.plan = plan
         self.writer = writer
         self.watcher = watcher
@@ -94,6 +97,7 @@ class OneRun:
         self._watch: HostWatch | None = None
         self._radios: RadioWatch | None = None
         self._annotation = SliceAnnotation(plan)
+        self._within: correct.Intervals = {}
         self._captures: CaptureWatch | None = None
         self._stack = contextlib.ExitStack()
         self._closed = False
@@ -218,7 +222,7 @@ class OneRun:
         self._record_radios()
         found = slice_monitor.violations(self.world)
         self.writer.violations, self.writer.violations_unrecorded = found
-        self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load)
+        self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load, self._within)
         self._judged = self._judge(watch, ledger, lateness)
         self._margins = margins.of_run(self.plan, ledger, lateness, watch.node_wait(), self.world.now())
         self._details = self._describe(watch, ledger, lateness)
@@ -244,6 +248,7 @@ class OneRun:
             samples = reading.samples()
             self.writer.record_table(measuring.name, samples)
             self._annotation.add(measuring.name, samples)
+            self._within |= correct.intervals(measuring.name, samples)
         except LabError as error:
             self.runner.fail(error)
 
@@ -329,7 +334,12 @@ class OneRun:
             paused=evidence.paused(ledger),
             above_ceiling=self._above_ceiling,
             length=self.world.now(),
-            notes=[*self.world.notes, *(note for note in notes if note is not None), *self._missed()],
+            notes=[
+                *self._notes,
+                *self.world.notes,
+                *(note for note in notes if note is not None),
+                *self._missed(),
+            ],
         )
         return judge(seen, self.plan.scenario.limits)
 
