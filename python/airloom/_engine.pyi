@@ -488,6 +488,8 @@ class Engine:
 
         ``apart``: ``path`` is a folder with a file for each port. ``snap``: octets to keep of a frame.
         """
+    def schedule(self, policy: int, priority: int, nice: int) -> None:
+        """Fixes the scheduling of the loop's thread, by the kernel's numbers, before the start."""
     def start(self) -> int:
         """Starts the wall clock; returns CLOCK_MONOTONIC in ns at engine time zero."""
     def stop(self) -> None:

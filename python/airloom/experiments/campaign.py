@@ -46,8 +46,9 @@ Value = Sample | Bounded | Largest | Quantity | float | None
 """A value of a claim; of a quantity or a number all is known, None was not measured."""
 
 
-Outside = Callable[[Path], tuple[Figures, bool]]
-"""Measures into a folder what is no run, such as another emulator: its figures, and if they are valid."""
+Outside = Callable[[Path, Scenario], tuple[Figures, bool]]
+"""Measures a scenario into a folder by what is no run, such as another emulator: its figures, and if
+they are valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Case:
     seconds: float
     capture: bool | Capture = False
     outside: Outside | None = None
-    """What measures it instead of a run of ``scenario``, which then only tells what was measured."""
+    """What measures it instead of a run of ``scenario``."""
 
     def repeated(self, repetition: int) -> Case:
         """Returns the case with seed and folder of this repetition, counted from 0."""

@@ -362,7 +362,7 @@ def test_a_point_outside_is_kept_for_the_same_scenario_alone(
 ) -> None:
     made: list[str] = []
 
-    def measure(place: Path) -> tuple[dict[str, tuple[float, str]], bool]:
+    def measure(place: Path, _: Scenario) -> tuple[dict[str, tuple[float, str]], bool]:
         assert not list(place.iterdir()), "what an earlier measurement left is gone"
         made.append(place.name)
         (place / "left").touch()
