@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from airloom.experiments import orbit
+from helpers import forked
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(180)]
 
@@ -61,8 +62,7 @@ def figures(case, reader):
 
 
 def airloom(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "airloom", "experiment", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=150, check=False)
+    return forked.run(("experiment", *words), folder, os.environ, timeout=150)
 
 
 @pytest.mark.measures

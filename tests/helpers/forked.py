@@ -75,5 +75,6 @@ def _command(words: tuple[str, ...], folder: str, environment: dict[str, str], o
     from airloom import __main__ as program
     from airloom.cli import main
 
+    sys.modules["__main__"] = program  # by which the command calls itself in its usage
     sys.argv = [str(program.__file__), *words]
     main()
