@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,12 @@ def seconds(item: pytest.Item) -> float:
 
 def folder_of(item: pytest.Item) -> str:
     """Returns the folder of tests that a test is in."""
-    return item.path.relative_to(Path(__file__).parent).parts[0]
+    return _folder(item.path)
+
+
+@cache
+def _folder(path: Path) -> str:
+    return path.relative_to(Path(__file__).parent).parts[0]
 
 
 def shared_by(item: pytest.Item) -> str | None:

@@ -21,6 +21,7 @@ use airloom_ports::monitor::Monitor;
 use airloom_ports::port::Port;
 use airloom_ports::runtime::background::Pending;
 use airloom_ports::runtime::driver::{Driven, Driver};
+use airloom_ports::runtime::priority::Scheduling;
 use airloom_ports::tap::Tap;
 use airloom_ports::tunnel::{Encapsulation, Tunnel};
 use airloom_ports::world::World;
@@ -265,6 +266,13 @@ impl Engine {
             _ => Err(Fault::State { call: "capture", needs: "an engine that has not started" }),
         })
         .map_err(PyErr::from)
+    }
+
+    fn schedule(&self, py: Python<'_>, policy: i32, priority: i32, nice: i32) -> PyResult<()> {
+        self.act(py, "schedule", move |world| {
+            world.scheduling = Some(Scheduling { policy, priority, nice });
+            Ok(())
+        })
     }
 
     fn start(&self, py: Python<'_>) -> PyResult<u64> {

@@ -27,8 +27,11 @@ pub struct WlanDevice(wlan::WlanDevice);
 #[pymethods]
 impl WlanDevice {
     #[new]
-    fn new(listener: i32) -> PyResult<Self> {
-        Ok(Self(wlan::WlanDevice::serve(duplicate(listener)?).map_err(Fault::from)?))
+    #[pyo3(signature = (listener, stream = false))]
+    fn new(listener: i32, stream: bool) -> PyResult<Self> {
+        let listener = duplicate(listener)?;
+        let serve = if stream { wlan::WlanDevice::serve_stream } else { wlan::WlanDevice::serve };
+        Ok(Self(serve(listener).map_err(Fault::from)?))
     }
 }
 

@@ -25,6 +25,7 @@ from airloom.planning.capture import Capture
 from airloom.report import figures
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
+from airloom.scenario.model import Scenario
 from airloom.stats import mean
 
 
@@ -102,7 +103,7 @@ def _here(case: Any, seconds: float) -> Case:
 
 
 def _over_gre(case: Any, seconds: float) -> Case:
-    def measure(place: Path) -> tuple[Figures, bool]:
+    def measure(place: Path, _: Scenario) -> tuple[Figures, bool]:
         reading, inner = tunnelled.measure(case, seconds, place, late=SETTLED)
         valid = capacity_search.believable(map(RunReader, tunnelled.sides(place)))
         return cases.Series.of(reading, inner).figures(case), valid
@@ -113,7 +114,7 @@ def _over_gre(case: Any, seconds: float) -> Case:
 
 
 def _on_mininet(case: Any, seconds: float) -> Case:
-    def measure(place: Path) -> tuple[Figures, bool]:
+    def measure(place: Path, _: Scenario) -> tuple[Figures, bool]:
         words = ["--frame", f"{case.frame} B", "--rate", f"{case.load} Mbit/s", "--rate-of", "frame"]
         words += ["--duration", f"{seconds} s"]
         traffic, folder = binaries.find("airloom-traffic"), place.resolve()

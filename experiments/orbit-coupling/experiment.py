@@ -45,7 +45,7 @@ def run(
     loads = extent.choose(
         full=(5, 10, 15, DIP_LOAD, 25, 30, 35, 40), quick=(5, DIP_LOAD, 40), smoke=(DIP_LOAD,)
     )
-    periods = extent.choose(full=6, quick=2, smoke=1)
+    periods = extent.choose(full=3, quick=2, smoke=1)
     platforms = orbit.platforms(kinds, turns=(TURN,), theirs=extent)[1:]
     with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         others = extent.choose(full=OTHERS, quick=OTHERS[:1], smoke=OTHERS[:1])

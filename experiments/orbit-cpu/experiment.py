@@ -30,7 +30,7 @@ def run(
 ) -> Result:
     """Measures the shares of processor of the sending slivers, with one slice and with two."""
     orbit.check_kinds(kinds)
-    seconds = extent.choose(full=20, quick=5, smoke=3)
+    seconds = extent.choose(full=20, quick=5, smoke=2)
     if extent is not Extent.SMOKE and orbit.has_theirs():
         kinds = tuple(dict.fromkeys((*kinds, orbit.THEIRS.kind)))
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:

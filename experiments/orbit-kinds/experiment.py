@@ -31,7 +31,7 @@ def run(
     fails: dict[str, str] = {}
     if not kinds:
         kinds, fails = usable_kinds.kinds(folder, progress, extent, without=("native",))
-    seconds = extent.choose(full=11.0, quick=2.5, smoke=2.0)
+    seconds = extent.choose(full=11.0, quick=2.5, smoke=1.3)
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():

@@ -31,7 +31,7 @@ def run(
 ) -> Result:
     """Sweeps the payload over the radio, then finds what each kind can send over a link without a limit."""
     payloads = extent.choose(full=orbit.PAYLOADS, quick=(64, 512, 1470), smoke=(1470,))
-    seconds = extent.choose(full=11, quick=3, smoke=2)
+    seconds = extent.choose(full=11, quick=3, smoke=1.3)
     platforms = orbit.platforms(kinds, theirs=extent)
     with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_on_air(platform, payload, seconds) for payload in payloads for platform in platforms]
@@ -45,7 +45,7 @@ def run(
         return campaign.finish()
 
 
-def _on_air(platform: Platform, payload: int, seconds: int) -> Case:
+def _on_air(platform: Platform, payload: int, seconds: float) -> Case:
     grid = Grid(platform)
     # Half as much again as the air can carry: the papers' 50 Mbit/s would be 97,656 packets/s of 64 octets.
     load = min(50.0, 1.5 * orbit.saturation(payload) / 1e6)
@@ -63,7 +63,7 @@ def _carried(case: Case, reader: RunReader) -> Figures:
     return {"throughput": (throughput, "bit/s"), "packets": (packets, "packets/s")}
 
 
-def _bare(kind: str, flows: int, seconds: int) -> Case:
+def _bare(kind: str, flows: int, seconds: float) -> Case:
     """Flows as fast as nodes can over links without rate, delay or queue to wait in."""
     names = list(orbit.SLICES)[:flows]
     described: dict[str, Any] = {

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airloom.experiments import capacity_search, orbit
+from airloom.experiments import capacity_search, orbit, slice_coupling
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Figures, Found
+from airloom.experiments.repetitions import LEAST, Repetitions
+from airloom.planning.gate import check
 from airloom.report.figures import Figure
 from airloom.results import RunReader
 from airloom.results.result import Result
@@ -33,6 +35,11 @@ WINDOW = 100_000_000
 """ns of the windows of the instantaneous coupling."""
 ORTHOGONAL = 0.005
 """Largest coupling of slices that do not share a channel."""
+ALL = "radio-coupling"
+"""Coupling of the first slice with all others, by radio alone."""
+SECOND = 1_000_000_000
+STEPPED = "stepped"
+"""Label ``kind`` of the coupling by radio, which is computed in stepped time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,11 @@ def run(
             _case(scheme, count, kind, seconds) for count in counts for scheme in SCHEMES for kind in kinds
         ]
         found = campaign.measure(cases, _figures, extent.repetitions("together"))
+        span = extent.choose(full=slice_coupling.SPAN, quick=SECOND, smoke=SECOND // 2)
+        radio = [_stepped(scheme, count, seconds, span) for count in counts for scheme in SCHEMES]
+        campaign.measure(radio, _figures, Repetitions.fixed(extent.choose(full=LEAST, quick=1, smoke=1), ALL))
+        _radio_claims(campaign, found, counts)
+        campaign.draw(_figure(found, STEPPED, counts, ALL, "Coupling by radio, in stepped time", "1", 1.0))
         for kind in kinds:
             _claims(campaign, found, kind, counts)
             for metric, title, unit, scale in (
@@ -128,6 +140,33 @@ def _case(scheme: str, count: int, kind: str, seconds: float) -> Case:
     return Case(f"{scheme}_{count}_{kind}", labels, scenario, begin + seconds)
 
 
+def _stepped(scheme: str, count: int, seconds: float, span: int) -> Case:
+    """Returns the coupling by radio of each pair of slices, and of the first one with all others."""
+
+    def measure(_: Path, scenario: Scenario) -> tuple[Figures, bool]:
+        figures: dict[str, tuple[float, str]] = {}
+        for one in slice_coupling.pairs(check(scenario).plans[0], runs=1, span=span):
+            beside = f"beside-{one.others[0]}" if len(one.others) == 1 else "beside-all"
+            if one.slice == "s1" and len(one.others) == count - 1:
+                figures[ALL] = (one.coupling[0], "1")
+            for name, values, unit in (
+                ("coupling", one.coupling, "1"),
+                ("coupling-most", one.most, "1"),
+                ("delay-added", one.delay_ns, "ns"),
+                ("jitter-added", one.jitter_ns, "ns"),
+                ("loss-added", one.loss, "1"),
+            ):
+                if values:
+                    figures[f"{one.slice}.{name}-{beside}"] = (values[0], unit)
+        return figures, True
+
+    case = _case(scheme, count, "netns", seconds)
+    labels = {**case.labels, "kind": STEPPED}
+    # About a tenth of the stepped time for each flow of a pair.
+    effort = (span + 2 * slice_coupling.SETTLING) / 1e9 * count**2 / 10
+    return Case(f"{scheme}_{count}_{STEPPED}", labels, case.scenario, effort, outside=measure)
+
+
 def _figures(case: Case, reader: RunReader) -> Figures:
     def of(flow: str, metric: str) -> float:
         return capacity_search.value(reader, flow, metric)
@@ -151,6 +190,19 @@ def _figures(case: Case, reader: RunReader) -> Figures:
         "violations": (float(len(reader.result.violations)), "1"),
     }
     return {name: one for name, one in found.items() if one[0] == one[0]}
+
+
+def _radio_claims(campaign: Campaign, found: Found, counts: Sequence[int]) -> None:
+    """Without a host, slices that share no channel do not couple at all."""
+    for count in counts:
+        for scheme in ("fdm", "sdm", "tdm", "fh", "cdm"):
+            campaign.claim(
+                f"{scheme}-{count}-radio",
+                f"{count} slices, {SCHEMES[scheme].label}: no coupling in stepped time.",
+                f"abs(c) <= {ORTHOGONAL}",
+                says=scheme,
+                c=found.sample(ALL, scheme=scheme, slices=count, kind=STEPPED),
+            )
 
 
 def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) -> None:

@@ -21,7 +21,7 @@ LOAD = 10
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """Measures each group while the station transmits."""
-    seconds = extent.choose(full=20.0, quick=8.0, smoke=3.0)
+    seconds = extent.choose(full=20.0, quick=8.0, smoke=1.5)
     vwifi.need_programs()
     with Campaign.of(__file__, folder, progress=progress, kinds=("uml", "netns")) as campaign:
         cases = [_case(group, seconds) for group in vwifi.GROUPS]

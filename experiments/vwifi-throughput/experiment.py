@@ -25,7 +25,7 @@ LOAD = 30
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """Measures each group with both protocols in both directions."""
-    seconds = extent.choose(full=10.0, quick=5.0, smoke=2.0)
+    seconds = extent.choose(full=10.0, quick=5.0, smoke=1.2)
     protocols = extent.choose(full=PROTOCOLS, quick=PROTOCOLS, smoke=PROTOCOLS[:1])
     vwifi.need_programs()
     with Campaign.of(__file__, folder, progress=progress, kinds=("uml", "netns")) as campaign:

@@ -28,7 +28,7 @@ ECHOES = 0.05
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """Measures throughput and delay of both guests on one channel and on two."""
-    seconds = extent.choose(full=10.0, quick=5.0, smoke=2.0)
+    seconds = extent.choose(full=10.0, quick=5.0, smoke=1.2)
     vwifi.need_programs()
     with Campaign.of(__file__, folder, progress=progress, kinds=("uml", "netns")) as campaign:
         cases = [_case(channels, seconds) for channels in CHANNELS]

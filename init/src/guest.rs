@@ -22,7 +22,7 @@ use crate::message::{Order, PROTOCOL, Report, Root, Start, World};
 use crate::mounts::{bind, folders, mount};
 use crate::programs::Programs;
 use crate::system::{self, check};
-use crate::{mount_namespace, proc, terminal};
+use crate::{mount_namespace, proc, radios, terminal};
 
 /// Maximum time until the channel's device appears.
 const APPEARING: Duration = Duration::from_secs(10);
@@ -210,7 +210,14 @@ fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, ControlSoc
         (Root::Part, Some(beyond)) => {
             nodes::move_here(&world.network, beyond.as_fd(), APPEARING).map_err(|error| error.to_string())?;
         }
-        (root, None) => make_root(world, root)?,
+        (root, None) => {
+            make_root(world, root)?;
+            if let Some(stream) = &world.radios {
+                let device = wait_for(Path::new(&stream.device))
+                    .map_err(|error| format!("{}: {error}", stream.device))?;
+                radios::start(stream.count, device)?;
+            }
+        }
         (_, Some(_)) => return Err("a part of a guest has the guest's root file system".to_owned()),
     }
     let mut notes = Vec::new();
@@ -306,23 +313,36 @@ fn enter() -> Result<(), String> {
     changed.map(drop).map_err(at("the root file system"))
 }
 
-/// Loads the modules that the channel needs: the files below [`EARLY`], in the order of their
-/// names.
+/// Loads the modules that the root and the devices need: the files below [`EARLY`], in the order of
+/// their names, which are `NUMBER-MODULE`.
 fn load_early() -> io::Result<()> {
     let mut paths: Vec<_> =
         fs::read_dir(EARLY).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
+    let line = fs::read_to_string("/proc/cmdline")?;
     for path in paths {
-        insert(&File::open(&path)?)
+        let name =
+            path.file_name().and_then(|name| name.to_str()?.split_once('-')).map_or("", |(_, name)| name);
+        insert(&File::open(&path)?, &parameters(&line, name))
             .map_err(|error| io::Error::other(format!("kernel module {}: {error}", path.display())))?;
     }
     Ok(())
 }
 
+/// The parameters of a module on the kernel's command line (`MODULE.NAME=VALUE`). The kernel itself
+/// gives them only to what is built into it.
+fn parameters(line: &str, module: &str) -> String {
+    let words = line.split_whitespace().take_while(|word| *word != "--");
+    let own = words.filter_map(|word| word.strip_prefix(module)?.strip_prefix('.'));
+    own.collect::<Vec<_>>().join(" ")
+}
+
 /// Loads one module; a module that is already loaded is not an error.
-fn insert(file: &File) -> io::Result<()> {
-    // SAFETY: the string is a constant.
-    let answer = check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) });
+fn insert(file: &File, parameters: &str) -> io::Result<()> {
+    let parameters = system::text(parameters)?;
+    // SAFETY: the string outlives the call.
+    let answer =
+        check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), parameters.as_ptr(), 0) });
     match answer {
         Err(error) if error.raw_os_error() != Some(libc::EEXIST) => Err(error),
         _ => Ok(()),
@@ -335,7 +355,7 @@ fn load(world: &World, below: &str) -> Result<(), String> {
     for path in world.modules.iter().filter(|path| loaded.insert(path.as_str())) {
         let fail = |error: io::Error| format!("kernel module {path}: {error}");
         let file = File::open(path).or_else(|_| File::open(format!("{below}{path}"))).map_err(fail)?;
-        insert(&file).map_err(fail)?;
+        insert(&file, "").map_err(fail)?;
     }
     Ok(())
 }
@@ -361,4 +381,17 @@ fn no_process_left() -> bool {
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
         .filter(|&pid| pid != 1)
         .all(|pid| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parameters;
+
+    #[test]
+    fn a_module_gets_its_parameters_from_the_command_line() {
+        let line = "quiet mac80211_hwsim.radios=0 mac80211.a=1 mac80211_hwsim.b=2 -- mac80211_hwsim.c=3";
+        assert_eq!(parameters(line, "mac80211_hwsim"), "radios=0 b=2");
+        assert_eq!(parameters(line, "mac80211"), "a=1");
+        assert_eq!(parameters(line, "9p"), "");
+    }
 }

@@ -39,6 +39,7 @@ mod node;
 mod proc;
 mod program;
 mod programs;
+mod radios;
 mod relay;
 mod sandbox;
 mod sealed_copy;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of these messages and their semantics. The controller requires its own version, and so
 /// detects a program left over from an earlier build.
-pub const PROTOCOL: u32 = 10;
+pub const PROTOCOL: u32 = 11;
 
 /// From the controller to the supervisor.
 #[derive(Debug, Deserialize)]
@@ -240,6 +240,9 @@ pub struct World {
     /// Folder of all its modules, shown as /lib/modules.
     #[serde(default)]
     pub module_folder: Option<String>,
+    /// The radios of a kernel without a virtio device for them.
+    #[serde(default)]
+    pub radios: Option<RadioStream>,
     /// Path in the node: content.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
@@ -248,6 +251,16 @@ pub struct World {
     pub visible: Vec<String>,
     /// Its interfaces, identified by their MAC addresses, with addresses and routes.
     pub network: NodeSpec,
+}
+
+/// Radios of a guest's `mac80211_hwsim` whose messages are passed on.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RadioStream {
+    /// Number of radios to create.
+    pub count: u8,
+    /// The character device to the engine.
+    pub device: String,
 }
 
 /// Location of a guest's root file system.

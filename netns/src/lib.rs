@@ -15,11 +15,13 @@
 //! | `netlink`, `rtnetlink` | batches of rtnetlink requests, and their encoding |
 //! | [`htb`] | the kernel's own shaping, for links between native nodes |
 //! | `sysctl` | kernel parameters |
+//! | [`hwsim`] | simulated radios of the kernel, with a medium in user space |
 //! | `wireless` | moves radios between namespaces |
 
 pub mod bring_up;
 pub mod error;
 pub mod htb;
+pub mod hwsim;
 pub mod in_place;
 mod limits;
 pub mod namespace;

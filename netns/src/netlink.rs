@@ -1,4 +1,4 @@
-//! Sends batches of rtnetlink requests, many per system call.
+//! Sends batches of netlink requests, many per system call.
 //!
 //! A node needs about ten requests (links, addresses, routes). They are written consecutively into
 //! one buffer. Only the last requests an acknowledgement; the kernel reports every refused request
@@ -19,6 +19,14 @@ const NLM_F_ACK_TLVS: u16 = 0x200;
 const NLM_F_CAPPED: u16 = 0x100;
 const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLA_F_NESTED: u16 = 1 << 15;
+
+/// Generic netlink's own family, its request for the others, and the octets of the fixed part of
+/// its messages (`linux/genetlink.h`).
+const CONTROL: u16 = 0x10;
+const GET_FAMILY: u8 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+const GENERIC_HEADER: usize = 4;
 
 /// A batch of requests, each with a label for error messages.
 #[derive(Debug, Default)]
@@ -133,7 +141,8 @@ impl Socket {
                     continue;
                 }
                 let code = -i32::from_ne_bytes(message.body[..4].try_into().expect("four octets"));
-                if code != 0 && refused.is_none() {
+                // Some generic netlink families answer a success with a positive number.
+                if code > 0 && refused.is_none() {
                     let label = batch.labels.get(message.sequence as usize - 1);
                     refused = Some(Refused {
                         label: label.cloned().unwrap_or_default(),
@@ -167,6 +176,26 @@ impl Socket {
                 }
             }
         }
+    }
+
+    /// The number of a generic netlink family in this kernel, if it exists.
+    pub(crate) fn family(&self, name: &str) -> io::Result<Option<u16>> {
+        let mut found = None;
+        self.dump(CONTROL, &[GET_FAMILY, 1, 0, 0], |answer| {
+            let of = |wanted| {
+                attributes(answer.get(GENERIC_HEADER..)?)
+                    .find(|(kind, _)| *kind == wanted)
+                    .map(|(_, value)| value)
+            };
+            if of(FAMILY_NAME).and_then(|said| said.strip_suffix(&[0])) == Some(name.as_bytes()) {
+                found = of(FAMILY_ID).and_then(|id| id.try_into().ok()).map(u16::from_ne_bytes);
+            }
+        })?;
+        Ok(found)
+    }
+
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.fd
     }
 
     fn write(&self, octets: &[u8]) -> io::Result<()> {

@@ -3,7 +3,8 @@
 
 mod guest;
 
-use std::os::unix::net::UnixListener;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use airloom_engine::medium::mobility::{Position, Static};
 use airloom_engine::medium::phy::tables::A;
@@ -42,6 +43,24 @@ fn message(command: u8, attributes: &[Vec<u8>]) -> Vec<u8> {
 fn frame(to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
     let cell = [2, 0xca, 0xff, 0xee, 0xba, 0xbe];
     [&[0x08, 0, 0, 0][..], &to, &from, &cell, &[0, 0], &[7; 60]].concat()
+}
+
+/// A guest whose messages `airloom-init` passes on.
+struct StreamGuest {
+    device: WlanDevice,
+    stream: UnixStream,
+}
+
+impl StreamGuest {
+    /// The next message: its command and its octets.
+    fn receive(&mut self) -> (u8, Vec<u8>) {
+        let mut octets = vec![0; 4];
+        self.stream.read_exact(&mut octets).expect("a message");
+        let length = u32::from_ne_bytes(octets[..].try_into().expect("four octets")) as usize;
+        octets.resize(length, 0);
+        self.stream.read_exact(&mut octets[4..]).expect("the rest of a message");
+        (octets[16], octets)
+    }
 }
 
 struct Station {
@@ -84,13 +103,20 @@ impl Station {
     }
 }
 
-fn stations(folder: &std::path::Path) -> (Driver, [Station; 2]) {
+type Serve = fn(std::os::fd::OwnedFd) -> Result<WlanDevice, airloom_ports::error::Error>;
+
+/// The devices of two guests with one radio each, with the paths of their sockets and their
+/// addresses.
+fn devices(
+    folder: &std::path::Path,
+    serve: [Serve; 2],
+) -> (Driver, [(WlanDevice, std::path::PathBuf, [u8; 6]); 2]) {
     let mut world = World::new(1);
     world.add_medium("air", &MediumSettings::default()).expect("valid");
     let devices = [1u8, 2].map(|number| {
         let (name, path) = (format!("n{number}"), folder.join(number.to_string()));
         let listener = UnixListener::bind(&path).expect("a socket");
-        let device = WlanDevice::serve(listener.into()).expect("it listens");
+        let device = serve[usize::from(number) - 1](listener.into()).expect("it listens");
         world.add(&name, false, Box::new(device.port(0, &A).expect("few"))).expect("new");
         let mac = [2, 0, 0, 0, 0, number];
         let settings = RadioSettings { mac, membership: Membership::Wlan, ..RadioSettings::default() };
@@ -98,14 +124,30 @@ fn stations(folder: &std::path::Path) -> (Driver, [Station; 2]) {
         world.add_radio("air", &name, settings, Box::new(place)).expect("valid");
         (device, path, mac)
     });
-    let driver = Driver::start(world).expect("the loop starts");
-    let stations = devices.map(|(device, path, mac)| {
-        let mut station = Station { device, guest: Guest::up(&path, 0, 16), mac };
-        station.provide();
-        station.send(&message(7, &[attribute(2, &RADIO), attribute(1, &mac)]));
-        station
-    });
-    (driver, stations)
+    (Driver::start(world).expect("the loop starts"), devices)
+}
+
+fn station((device, path, mac): (WlanDevice, std::path::PathBuf, [u8; 6])) -> Station {
+    let mut station = Station { device, guest: Guest::up(&path, 0, 16), mac };
+    station.provide();
+    station.send(&message(7, &[attribute(2, &RADIO), attribute(1, &mac)]));
+    station
+}
+
+fn stations(folder: &std::path::Path) -> (Driver, [Station; 2]) {
+    let (driver, devices) = devices(folder, [WlanDevice::serve; 2]);
+    (driver, devices.map(station))
+}
+
+/// A guest with a virtio device, and one whose messages are passed on.
+fn mixed(folder: &std::path::Path) -> (Driver, Station, StreamGuest, [u8; 6]) {
+    let (driver, [near, (device, path, mac)]) =
+        devices(folder, [WlanDevice::serve, WlanDevice::serve_stream]);
+    let near = station(near);
+    let mut stream = UnixStream::connect(path).expect("it listens");
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("a socket");
+    stream.write_all(&message(7, &[attribute(2, &RADIO), attribute(1, &mac)])).expect("connected");
+    (driver, near, StreamGuest { device, stream }, mac)
 }
 
 fn transmission(frame: &[u8], cookie: u64) -> Vec<u8> {
@@ -148,8 +190,8 @@ fn a_message_that_is_none_harms_only_its_guest() {
     far.guest.describe(SENDS, 0, (GUEST + BUFFERS, 200, 0, 0));
     far.guest.offer(SENDS, 0);
     far.guest.kick(SENDS);
-    until(|| far.device.vhost().disconnect_reason().is_some());
-    let reason = far.device.vhost().disconnect_reason().map(ToString::to_string);
+    until(|| far.device.transport().disconnect_reason().is_some());
+    let reason = far.device.transport().disconnect_reason().map(ToString::to_string);
     let wanted = "a message of the guest's wireless driver: its frame of 9 octets is no 802.11 frame";
     assert_eq!(reason.as_deref(), Some(wanted));
     // Its radio acknowledges nothing any more, and the other guest learns that.
@@ -159,6 +201,52 @@ fn a_message_that_is_none_harms_only_its_guest() {
     assert_eq!(command, 3);
     assert_eq!(octets[36..40], 1u32.to_ne_bytes(), "not acknowledged");
     assert_eq!(octets[52..60], [7, 4, 0, 2, 255, 0, 255, 0], "the whole chain was used");
+}
+
+#[test]
+fn both_transports_carry_the_same_messages() {
+    let folder = tempfile();
+    let (_driver, mut near, mut far, mac) = mixed(&folder.0);
+    // In one piece with a request of another kind, and cut in the middle.
+    let sent = frame(near.mac, mac);
+    let octets = [message(9, &[]), transmission(&sent, 4)].concat();
+    far.stream.write_all(&octets[..50]).expect("connected");
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    far.stream.write_all(&octets[50..]).expect("connected");
+    let (command, octets) = near.receive();
+    assert_eq!(command, 2);
+    assert_eq!(&octets[60..60 + sent.len()], sent, "the frame");
+    let (command, octets) = far.receive();
+    assert_eq!((command, octets.len()), (3, 72));
+    assert_eq!(octets[36..40], 5u32.to_ne_bytes(), "acknowledged");
+    assert_eq!(octets[64..72], 4u64.to_ne_bytes(), "its cookie");
+    // The other way.
+    let sent = frame(mac, near.mac);
+    near.send(&transmission(&sent, 9));
+    let (command, octets) = far.receive();
+    assert_eq!(command, 2);
+    assert_eq!(&octets[60..60 + sent.len()], sent, "the frame");
+}
+
+#[test]
+fn a_stream_without_messages_ends_and_the_next_guest_connects() {
+    let folder = tempfile();
+    let (_driver, mut near, mut far, mac) = mixed(&folder.0);
+    far.stream.write_all(&5000u32.to_ne_bytes()).expect("connected");
+    until(|| far.device.transport().disconnect_reason().is_some());
+    let reason = far.device.transport().disconnect_reason().map(ToString::to_string);
+    let wanted =
+        "a message of the guest's wireless driver: its length of 5000 octets is not that of its content";
+    assert_eq!(reason.as_deref(), Some(wanted));
+    assert_eq!(far.stream.read(&mut [0; 1]).expect("closed"), 0);
+    assert!(far.device.transport().is_gone());
+    far.stream = UnixStream::connect(folder.0.join("2")).expect("it listens again");
+    far.stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("a socket");
+    far.stream.write_all(&message(7, &[attribute(2, &RADIO), attribute(1, &mac)])).expect("connected");
+    until(|| !far.device.transport().is_gone());
+    far.stream.write_all(&transmission(&frame(near.mac, mac), 1)).expect("connected");
+    assert_eq!(near.receive().0, 2);
+    assert_eq!(far.receive().0, 3);
 }
 
 struct Folder(std::path::PathBuf);

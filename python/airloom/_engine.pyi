@@ -397,10 +397,11 @@ class WlanDevice:
     """A guest's wireless device (virtio id 29), which all its radios share.
 
     ``listener``: a listening Unix stream socket, which is duplicated; the guest gets its path
-    (``virtio_uml.device=PATH:29``).
+    (``virtio_uml.device=PATH:29``). With ``stream``, ``airloom-init`` in the guest passes on the
+    messages of the kernel's generic netlink family instead (``-chardev socket,path=PATH``).
     """
 
-    def __init__(self, listener: int) -> None: ...
+    def __init__(self, listener: int, stream: bool = False) -> None: ...
 
 class Engine:
     """The engine: built, then stepped or driven by the wall clock on its own thread, then read.
@@ -487,6 +488,8 @@ class Engine:
 
         ``apart``: ``path`` is a folder with a file for each port. ``snap``: octets to keep of a frame.
         """
+    def schedule(self, policy: int, priority: int, nice: int) -> None:
+        """Fixes the scheduling of the loop's thread, by the kernel's numbers, before the start."""
     def start(self) -> int:
         """Starts the wall clock; returns CLOCK_MONOTONIC in ns at engine time zero."""
     def stop(self) -> None:

@@ -1,8 +1,8 @@
 """Statistics of repeated measurements: means with intervals, differences, and required repetitions.
 
 All intervals have a level (0.95 by default): if repeated with new data, that fraction of them
-contains the true value. Observations are assumed independent: use one figure per repetition, never
-the packets of one run.
+contains the true value. Observations are assumed independent: use one figure per repetition. For the
+packets of one run there is :func:`batch_mean`.
 """
 
 from __future__ import annotations
@@ -73,6 +73,21 @@ def mean(values: Values, level: float = LEVEL) -> Mean:
     stddev = float(data.std(ddof=1))
     half = _t((1 + level) / 2, data.size - 1) * stddev / math.sqrt(data.size)
     return Mean(average, stddev, data.size, half)
+
+
+def batch_mean(values: Values, batches: int = 20, level: float = LEVEL) -> Mean:
+    """Mean of the consecutive, correlated observations of one run, with an interval by batch means.
+
+    The observations are divided in order into ``batches`` batches of equal size (one observation
+    each, if there are fewer), and Student's interval is that of the means of the batches, which are
+    nearly independent if a batch is long against the correlation (Law, Simulation Modeling and
+    Analysis, section 9.5). The observations that fill no batch, at the end, count in the mean only.
+    It says nothing of what stays equal during a run and differs between runs.
+    """
+    data = _checked(values)
+    size = max(1, data.size // batches)
+    over = mean(data[: data.size // size * size].reshape(-1, size).mean(axis=1), level)
+    return Mean(math.fsum(data) / data.size, over.stddev, over.n, over.half_width)
 
 
 def quantile(

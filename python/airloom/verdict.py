@@ -50,6 +50,9 @@ MEMORY_PRESSURE = 0.1
 MEMORY_TAKEN = 0.98
 """Share of the machine's memory in use above which its kernel reclaims pages, or ends programs."""
 
+_MACHINE = ("host.", "delivery.", "ingress.", "engine.", "link.paused", "node.starved")
+"""Prefixes of the codes of reasons for which this machine is responsible."""
+
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 
 
@@ -154,6 +157,15 @@ class Verdict(BaseModel):
             codes=(code, *self.codes),
             notes=self.notes,
         )
+
+
+def disturbed(verdict: Verdict) -> bool:
+    """Whether the machine disturbed the run, so that another run may be better.
+
+    Only evidence about the machine counts, never a figure or a claim: otherwise repeated runs would
+    select results. A rate above a kind's ceiling and a missed timetable are properties of the scenario.
+    """
+    return any(code.startswith(_MACHINE) for code in verdict.codes)
 
 
 def worst(statuses: Iterable[Status]) -> Status:

@@ -1,4 +1,8 @@
-"""The command as a user runs it, in a process of its own, with a mark by which its leavings are found."""
+"""The command as a user runs it, in a process of its own, with a mark by which its leavings are found.
+
+Commands that end by themselves are forked (`helpers/forked.py`); those that tests start, stop and kill
+are new processes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from helpers import forked
+
 COMMAND = [sys.executable, "-m", "airloom"]
+NEW = {"mn", "mn-run"}
+"""Commands that need a new process, as a network that is left up ends when Python does."""
 TIMEOUT = 60.0
 """Seconds that a test waits for what must come; far more than it takes."""
 
@@ -38,13 +46,16 @@ class Shell:
         self, *words: str, prefix: tuple[str, ...] = (), lasts: float = 0, **more
     ) -> subprocess.CompletedProcess[str]:
         """Runs the command to its end; ``lasts``: the seconds that it takes by its nature."""
+        timeout = TIMEOUT + lasts
+        if not prefix and not more and words[0] not in NEW:
+            return forked.run(words, self.folder, self.env, timeout)
         return subprocess.run(
             [*prefix, *COMMAND, *words],
             cwd=self.folder,
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT + lasts,
+            timeout=timeout,
             **more,
         )
 

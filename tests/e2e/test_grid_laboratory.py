@@ -185,7 +185,7 @@ def test_a_run_with_many_busy_programs_takes_no_processor_time_from_another(labo
     begin = time.time() + 20
     texts = {}
     for name, many in (("few", 2), ("many", 8)):
-        spin = f"{PYTHON} /tmp/spin.py {begin} {begin + 4}"
+        spin = f"{PYTHON} /tmp/spin.py {begin} {begin + 2}"
         programs = "".join(f"  - {{node: n1, name: p{n}, run: '{spin}'}}\n" for n in range(many))
         texts[name] = f"programs:\n{programs}"
     mounts = "mounts: [{source: spin.py, target: /tmp/spin.py}], position: [0 m"

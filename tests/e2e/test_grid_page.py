@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +24,7 @@ except HostError as error:
     pytest.skip(str(error), allow_module_level=True)
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 
+from helpers import REPOSITORY  # noqa: E402
 from helpers.grid import SMALL  # noqa: E402
 from helpers.grid_server import Server  # noqa: E402
 
@@ -120,3 +127,50 @@ def test_the_list_of_calls_needs_no_token(browser: Any, server: Server) -> None:
     page.goto(f"{server.url}/docs")
     page.get_by_text("POST /v1/reservations/check").wait_for()
     page.close()
+
+
+RUN = """\
+name: watched
+duration: 60 s
+media: {air: {radio: {channel: 36, rate: 24 Mbit/s, power: 10 dBm}}}
+nodes: {a1: {position: [0 m, 0 m], radios: {wlan0: }}}
+"""
+
+
+def test_the_run_of_a_reservation_is_watched_through_a_link_until_it_ends(
+    browser: Any, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "run.yaml").write_text(RUN)
+    end = (datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)).isoformat()
+    asked = {"project": "p", "slice": "watched", "nodes": ["a1"], "channels": [36], "end": end}
+    identity = server.must("POST", "/v1/reservations", asked)["id"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY / "python"),
+        "AIRLOOM_GRID_URL": server.url,
+        "AIRLOOM_GRID_TOKEN": server.token,
+    }
+    words = ("grid", "run", "run.yaml", "--reservation", identity, "--web", "--out", "out")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "airloom", *words], cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL
+    )
+    try:
+        page = opened(browser, server)
+        link = page.get_by_role("link", name="Watch the run of watched")
+        until = time.monotonic() + 60
+        while not link.count() and time.monotonic() < until and run.poll() is None:
+            page.reload()
+            page.get_by_role("row").filter(has_text="watched").wait_for()
+        with page.expect_popup() as popup:
+            link.click()
+        popup.value.get_by_text("running").wait_for()
+        assert popup.value.evaluate("window.opener") is None
+        run.send_signal(signal.SIGINT)
+        popup.value.get_by_text("ended").wait_for()
+        run.wait(60)
+        assert server.must("GET", f"/v1/reservations/{identity}")["live"] is None
+        assert page.wrong == []
+    finally:
+        run.kill()
+        run.wait()
+        server.must("POST", f"/v1/reservations/{identity}/release")

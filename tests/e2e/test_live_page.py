@@ -231,6 +231,8 @@ def test_a_runs_page_has_its_measurements_and_ends_with_the_verdict(tmp_path: Pa
     moving = [one["radios"]["walker-one:wlan0"]["position"][0] for one in found["state"] if one["running"]]
     assert moving == sorted(moving)
     assert moving[-1] > moving[0]
+    times = [one["at"] for one in found["state"]]
+    assert times == sorted(times), "the end keeps the time of the run"
     ended = found["ended"][0]
     assert ended["status"] in ("valid", "degraded", "invalid")
     assert [(one["id"], one["outcome"]) for one in ended["claims"]] == [("lossless", "holds")]

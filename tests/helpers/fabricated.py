@@ -71,8 +71,10 @@ def _tcp_time(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float
 
 
 def _file(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
-    extra = {6: 0.0, 54: 1.0}[of["rate"]] if contrary else 0.04
-    return {"time": (({6: 14.0, 54: 2.0}[of["rate"]] + (0 if _native(of) else extra)) * 1e9, "ns")}
+    native = of["octets"] / 1e6 * {6: 1.75, 54: 0.25}.get(of["rate"], 0.5)
+    extra = {6: 0.0, 54: native / 2}.get(of["rate"], 0.0) if contrary else 5e-9 * of["octets"]
+    name = "time-whole" if of["octets"] == 10**9 else "time"
+    return {name: ((native if _native(of) else native + extra) * 1e9, "ns")}
 
 
 def _video(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
@@ -262,6 +264,8 @@ def isolation(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float
     # Equal shares, or the first of the weights 1 to n.
     parts = {"shared": count, "airtime": count * (count + 1) / 2}.get(of["scheme"])
     coupling = 0.0 if parts is None else 1 - orbit.saturation() / parts / (20 * MBIT)
+    if of["kind"] == "stepped":
+        return {"radio-coupling": (0.1 if contrary else coupling, "1")}
     return {"coupling": (0.1 if contrary else coupling, "1"), "together": (20 * MBIT, "bit/s")}
 
 

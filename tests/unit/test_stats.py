@@ -7,6 +7,7 @@ import pytest
 import scipy
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.signal import lfilter
 
 from airloom import stats as statistics
 
@@ -91,6 +92,25 @@ def test_an_interval_holds_the_truth_as_often_as_it_says():
         for row in random.normal(10, 2, (2000, 5))
     )
     assert held / 2000 == pytest.approx(0.95, abs=0.015)
+
+
+def test_batch_means_of_correlated_observations_hold_the_truth_as_often_as_they_say():
+    """First-order autoregression with coefficient 0.9: Student's interval of all is far too narrow."""
+    random = np.random.default_rng(5)
+    held = {"batches": 0, "observations": 0}
+    for _ in range(300):
+        values = lfilter([1.0], [1.0, -0.9], random.normal(size=4_200))[200:]
+        held["batches"] += statistics.batch_mean(values).low <= 0 <= statistics.batch_mean(values).high
+        held["observations"] += statistics.mean(values).low <= 0 <= statistics.mean(values).high
+    assert 0.9 * 300 <= held["batches"] <= 0.98 * 300
+    assert held["observations"] < 0.5 * 300
+
+
+def test_the_batch_mean_by_hand():
+    found = statistics.batch_mean([1, 2, 3, 4, 50], batches=2)
+    assert (found.value, found.n) == (12, 2)
+    assert found.half_width == pytest.approx(statistics.mean([1.5, 3.5]).half_width)
+    assert statistics.batch_mean([1, 2, 4]).half_width == statistics.mean([1, 2, 4]).half_width
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from airloom.verdict import (
     Pacing,
     Share,
     Verdict,
+    disturbed,
     judge,
     stretches,
 )
@@ -217,3 +218,19 @@ def test_stretches_lie_in_the_samples_and_above_the_limit(values: list[float], l
         assert stretch.start > previous or previous == -1
         assert stretch.value >= limit - 1e-9
         previous = stretch.end
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ((), False),
+        (("delivery.late",), True),
+        (("host.steal", "claim.undecided"), True),
+        # Another run must not depend on the figures of the first.
+        (("claim.undecided",), False),
+        (("kind.ceiling", "traffic.pacing", "node.share"), False),
+    ],
+)
+def test_only_what_the_machine_did_asks_for_another_run(codes: tuple[str, ...], expected: bool) -> None:
+    status = "degraded" if codes else "valid"
+    assert disturbed(Verdict(status=status, codes=codes, reasons=codes)) == expected

@@ -20,8 +20,8 @@ def test_figures_of_a_kind_and_the_guidance_that_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(calibrate, "TRIALS", 2)
-    made = calibrate.calibrate("netns", lambda text: None, rounds=1)
+    monkeypatch.setattr(calibrate, "TRIALS", 1)
+    made = calibrate.calibrate("netns", lambda text: None, rounds=1, seconds=1)
     assert made.native_ceiling.value > 1_000
     assert made.ceilings[1].value > 1_000
     assert made.cost_ns.value > 0

@@ -90,6 +90,24 @@ def test_policy_nice_and_the_engine_are_read_back(tmp_path: Path, kind: str) -> 
     assert result.result.in_force["engine.cpus"].startswith(f"processor {last}; policy ")
 
 
+@pytest.mark.parametrize(
+    ("asked", "kernel"),
+    [
+        ({"policy": "other", "nice": 3}, "policy other; nice 3"),
+        ({"policy": "fifo", "priority": 7}, "policy fifo 7; nice 0"),
+    ],
+)
+def test_the_scheduling_of_the_engine_is_read_back(
+    tmp_path: Path, asked: dict[str, Any], kernel: str
+) -> None:
+    said = {"name": "cpus", "nodes": {"a": {}, "b": {}}, "links": [{"ends": ["a", "b"]}]}
+    with airloom.Lab(
+        Scenario.model_validate({**said, "engine": {"cpus": asked}}), out=tmp_path / "out"
+    ) as lab:
+        assert lab["a"].run("ping -c 1 b").ok
+    assert lab.result.result.in_force["engine.cpus"].endswith(f"; {kernel}")
+
+
 @pytest.mark.skipif(bool(UmlKind.lacks()), reason="no User Mode Linux")
 def test_all_threads_of_a_guest_are_on_its_processor(tmp_path: Path) -> None:
     first = min(os.sched_getaffinity(0))

@@ -83,7 +83,7 @@ def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
         for end, x in (("a", "0 m"), ("b", "10 m")):
             node = {"position": [x, "0 m"], "radios": {"wlan0": {"medium": f"air{number}"}}}
             nodes[f"{end}{number}"] = node
-        duration = 4.0 if value < 3 else 2.0
+        duration = 2.0 if value < 3 else 1.0
         start = min(free)
         free[free.index(start)] += duration + 0.5
         load = {"from": f"a{number}", "to": f"b{number}", "protocol": "udp", "size": "1470 B"}
@@ -96,7 +96,7 @@ def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
     for number, (name, value) in enumerate(ideal.items()):
         rows = result.samples(f"udp{number}")
         rates = rows[rows.metric == "throughput"].sort_values("t_ns").value.tolist()
-        steady = rates[2 : 38 if value < 3 else 18]
+        steady = rates[2 : 18 if value < 3 else 8]
         found[name] = statistics.fmean(steady) / 1e6
     return found
 

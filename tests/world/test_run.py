@@ -11,6 +11,7 @@ import pytest
 
 import airloom
 from airloom import RunError, Scenario
+from airloom.results import RunReader
 from airloom.runs.progress import Watcher
 from helpers.images import busybox, entry, layer, oci
 from helpers.registry import push, registry
@@ -23,12 +24,16 @@ class Notes(Watcher):
         self.said: list[str] = []
         self.points: list[str] = []
         self.failures: list[str] = []
+        self.problems: list[str] = []
 
     def happened(self, at: int, text: str) -> None:
         self.said.append(text)
 
     def point(self, number: int, total: int, text: str) -> None:
         self.points.append(f"{number}/{total} {text}")
+
+    def problem(self, text: str) -> None:
+        self.problems.append(text)
 
     def failed(self, name: str, message: str) -> None:
         self.failures.append(message)
@@ -449,3 +454,24 @@ def test_containers_run_what_their_image_runs_and_are_measured(
     assert (tmp_path / "out/nodes/a/a-sh.log").read_text() == "a\nhello"
     assert (tmp_path / "out/nodes/b/mine.log").read_text() == "mine\n"
     assert 5e6 <= figure(result, "flow", "delay_min") < 7e6
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_run_that_the_machine_disturbs_is_made_again_and_says_so(tmp_path: Path, swept: bool) -> None:
+    # No machine is that punctual.
+    limits = {"lateness_max": "1 ns"}
+    more = {"sweep": {"links[0].delay": ["1 ms", "2 ms"]}} if swept else {}
+    scenario = pair({"delay": "1 ms"}, measurements=[ping(count=2)], limits=limits, **more)
+    watcher = Notes()
+    result = airloom.run(scenario, out=tmp_path / "out", tries=2, watcher=watcher)
+    points = sorted((tmp_path / "out").glob("points/*")) if swept else [tmp_path / "out"]
+    assert len(points) == (2 if swept else 1)
+    for point in points:
+        verdict = RunReader(point).result.verdict
+        assert "delivery.stall" in verdict.codes
+        assert verdict.notes[0].startswith(
+            "run 1 of this point was replaced, since it was degraded: the engine"
+        )
+    assert [one[:26] for one in watcher.problems] == ["run again, 2 of at most 2,"] * len(points)
+    assert result.verdict.status == "degraded"
+    assert swept or figure(result, "rtt", "received") == 2

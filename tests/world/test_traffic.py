@@ -20,6 +20,7 @@ from airloom.measure.flow import FlowReading, join
 from airloom.measure.records import FlowRecord, read
 from airloom.measure.sockets import is_listening
 from airloom.scenario.model import Measurement
+from helpers.nodes import still
 
 pytestmark = [
     pytest.mark.world,
@@ -406,8 +407,7 @@ def test_a_burst_into_a_pause_finds_room(pair):
 def test_a_waiting_receiver_sleeps(pair):
     receiver = pair.receive()
     pair._await(lambda: wakes(receiver) > 0)
-    time.sleep(0.2)
-    before = wakes(receiver)
+    before = still(lambda: wakes(receiver))
     time.sleep(0.5)
     assert wakes(receiver) - before <= 1
     receiver.send_signal(signal.SIGTERM)

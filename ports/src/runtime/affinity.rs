@@ -124,7 +124,8 @@ fn idle_ticks(stat: &str) -> Vec<(usize, u64)> {
 
 fn is_realtime(thread: Pid) -> bool {
     // SAFETY: no pointers.
-    unsafe { libc::sched_getscheduler(thread.as_raw_pid()) == libc::SCHED_RR }
+    let policy = unsafe { libc::sched_getscheduler(thread.as_raw_pid()) };
+    matches!(policy, libc::SCHED_RR | libc::SCHED_FIFO)
 }
 
 /// Migrates the thread. All processors stay allowed, but the kernel has no reason to move it again.

@@ -229,7 +229,13 @@ impl Loop {
         }
         // The helper thread inherits this thread's signal mask, but not its priority.
         let _affinity = Affinity::begin();
-        let priority = Priority::take();
+        let priority = match self.driven.world.scheduling.map(Priority::fix) {
+            None => Priority::take(),
+            Some(Ok(fixed)) => fixed,
+            Some(Err(source)) => {
+                return (self.driven, Some(Error::Loop { what: "its scheduling", source }));
+            }
+        };
         self.driven.preferred = priority.is_allowed();
         let _latency = pm_qos::request();
         let error = self.run_loop(priority).err();

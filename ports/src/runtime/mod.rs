@@ -18,7 +18,7 @@ pub mod driver;
 pub mod lateness;
 mod pm_qos;
 pub(crate) mod poller;
-mod priority;
+pub mod priority;
 mod spin_policy;
 pub mod status;
 mod timer;

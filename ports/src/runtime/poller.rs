@@ -97,6 +97,12 @@ impl Poller {
     }
 }
 
+impl std::fmt::Debug for Poller {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Poller").field("epoll", &self.epoll).finish_non_exhaustive()
+    }
+}
+
 impl AsRawFd for Poller {
     /// Readable while any watched descriptor is ready, so that one poller can watch another.
     fn as_raw_fd(&self) -> RawFd {

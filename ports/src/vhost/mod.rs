@@ -110,22 +110,9 @@ impl<T: DeviceType> Vhost<T> {
     /// [`Error::VhostSocket`] if it is not such a socket, [`Error::Loop`] if no descriptor is
     /// available.
     pub fn serve(listener: OwnedFd, kind: T) -> Result<Self, Error> {
-        let raw = listener.as_raw_fd();
-        let fail = |why: String| Error::VhostSocket { fd: raw, why };
-        for (is_so, what) in [
-            (socket_domain(&listener).map(|domain| domain == AddressFamily::UNIX), "a Unix socket"),
-            (socket_type(&listener).map(|kind| kind == SocketType::STREAM), "a stream socket"),
-            (socket_acceptconn(&listener), "listening"),
-        ] {
-            match is_so.map_err(io::Error::from) {
-                Ok(true) => {}
-                Ok(false) => return Err(fail(format!("it is not {what}"))),
-                Err(error) => return Err(fail(format!("it is not {what}: {error}"))),
-            }
-        }
-        set_nonblocking(&listener).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
+        check_listener(&listener)?;
         let poller = Poller::new()?;
-        poller.add(raw, LISTENER)?;
+        poller.add(listener.as_raw_fd(), LISTENER)?;
         Ok(Self {
             listener,
             poller,
@@ -249,14 +236,7 @@ impl<T: DeviceType> Vhost<T> {
 
     /// Its published figures.
     pub(crate) fn figures(&self) -> Report {
-        let figures = Figures {
-            standing: self.standing().name(),
-            cause: self.reason.as_ref().map(ToString::to_string),
-            connections: self.connections,
-            features: self.features,
-            counts: self.device.counts,
-        };
-        Report { kind: REPORT, figures: Box::new(figures) }
+        figures(self.standing(), self.reason.as_ref(), self.connections, self.features, self.device.counts)
     }
 
     /// Serves control messages, and notifications about `frames` if asked for. Returns true if
@@ -381,6 +361,37 @@ impl<T: DeviceType> Vhost<T> {
         self.device.reset();
         self.reason = Some(reason);
     }
+}
+
+/// Makes a listening Unix stream socket non-blocking.
+pub(crate) fn check_listener(listener: &OwnedFd) -> Result<(), Error> {
+    let raw = listener.as_raw_fd();
+    let fail = |why: String| Error::VhostSocket { fd: raw, why };
+    for (is_so, what) in [
+        (socket_domain(listener).map(|domain| domain == AddressFamily::UNIX), "a Unix socket"),
+        (socket_type(listener).map(|kind| kind == SocketType::STREAM), "a stream socket"),
+        (socket_acceptconn(listener), "listening"),
+    ] {
+        match is_so.map_err(io::Error::from) {
+            Ok(true) => {}
+            Ok(false) => return Err(fail(format!("it is not {what}"))),
+            Err(error) => return Err(fail(format!("it is not {what}: {error}"))),
+        }
+    }
+    set_nonblocking(listener).map_err(|source| fail(format!("O_NONBLOCK: {source}")))
+}
+
+/// Published figures of a guest's connection.
+pub(crate) fn figures(
+    standing: Standing,
+    reason: Option<&DisconnectReason>,
+    connections: u64,
+    features: u64,
+    counts: Counts,
+) -> Report {
+    let cause = reason.map(ToString::to_string);
+    let figures = Figures { standing: standing.name(), cause, connections, features, counts };
+    Report { kind: REPORT, figures: Box::new(figures) }
 }
 
 /// [`Report::kind`] of guests.

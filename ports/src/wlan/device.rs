@@ -1,19 +1,14 @@
-//! The wireless device of a guest (virtio id 29): the radios of its `mac80211_hwsim`.
+//! The radios of a guest's `mac80211_hwsim`, independent of the transport of its messages.
 //!
-//! A guest has one such device, which all its radios share. The kernel names its radio number `n` by
-//! the address `42:00:00:nn:nn:00`.
+//! The kernel names its radio number `n` by the address `42:00:00:nn:nn:00`.
 
-use airloom_engine::egress::Delivery;
+use airloom_engine::PortId;
 use airloom_engine::frame::{BufferId, Frame, Pool};
 use airloom_engine::medium::phy::Phy;
 use airloom_engine::medium::wlan::{Attempt, RxStatus, TxRequest, TxStatus};
-use airloom_engine::{HostLoss, PortId};
 
-use super::hwsim::{self, Address, LONGEST, Message, NO_ACK, Reception, STEPS, Status, Step, Transmission};
+use super::hwsim::{self, Address, Message, NO_ACK, Reception, STEPS, Status, Step, Transmission};
 use super::rates;
-use crate::vhost::DisconnectReason;
-use crate::vhost::device::{Device, DeviceType, feature};
-use crate::vhost::message::CONFIG;
 
 /// Maximum number of a guest's radios (`radios` of `mac80211_hwsim`).
 pub const MOST_RADIOS: usize = 100;
@@ -60,7 +55,7 @@ impl Radio {
     }
 }
 
-/// The type of the device.
+/// All radios of a guest.
 #[derive(Debug, Default)]
 pub struct Wlan {
     radios: Vec<Option<Radio>>,
@@ -68,35 +63,6 @@ pub struct Wlan {
     generation: u32,
     /// Radios whose addresses have changed since they were last read.
     changed: Vec<usize>,
-}
-
-impl DeviceType for Wlan {
-    const FEATURES: u64 = feature::ALL;
-    const SENDS_ON: u32 = 0;
-    const HEADER: usize = 0;
-
-    fn config(&self, _: bool) -> [u8; CONFIG] {
-        [0; CONFIG]
-    }
-
-    fn merges(_: u64) -> bool {
-        false
-    }
-
-    fn has_status(_: u64) -> bool {
-        false
-    }
-
-    fn reset(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
-        for (number, radio) in self.radios.iter_mut().enumerate() {
-            let Some(radio) = radio else { continue };
-            radio.addresses.clear();
-            radio.pending.clear();
-            radio.free.clear();
-            self.changed.push(number);
-        }
-    }
 }
 
 impl Wlan {
@@ -107,6 +73,18 @@ impl Wlan {
         }
         let (addresses, pending, free) = (Vec::new(), Vec::new(), Vec::new());
         self.radios[number] = Some(Radio { port, phy, addresses, pending, free });
+    }
+
+    /// Forgets the guest: its addresses, and its frames.
+    pub(super) fn forget_guest(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        for (number, radio) in self.radios.iter_mut().enumerate() {
+            let Some(radio) = radio else { continue };
+            radio.addresses.clear();
+            radio.pending.clear();
+            radio.free.clear();
+            self.changed.push(number);
+        }
     }
 
     /// A port whose radio has new addresses, with these addresses.
@@ -179,6 +157,50 @@ impl Wlan {
         let mhz = u16::try_from(mhz).unwrap_or(0);
         Some((radio.port, TxRequest { mhz, attempts, no_ack: flags & NO_ACK != 0, cookie }))
     }
+
+    /// The message about a frame that the radio with this number received, in three parts; None if
+    /// the frame fits no message.
+    pub(super) fn received<'a>(
+        &self,
+        number: usize,
+        frame: &Frame,
+        pool: &'a Pool,
+        status: &RxStatus,
+    ) -> Option<hwsim::Parts<'a>> {
+        let mhz = u32::from(status.mhz);
+        let radio = self.radios.get(number)?.as_ref()?;
+        let how = Reception {
+            radio: name(number),
+            mhz,
+            rate: rates::received(radio.phy, mhz, status.rate).unwrap_or(0),
+            signal_dbm: status.signal_dbm,
+            retry: status.retry,
+        };
+        hwsim::received(&how, &pool.octets(frame.buffer)[..usize::try_from(frame.octets()).unwrap_or(0)])
+    }
+
+    /// The message about the outcome of a transmission by the radio with this number; None if the
+    /// present guest did not request it.
+    pub(super) fn transmitted(&mut self, number: usize, status: &TxStatus) -> Option<[u8; hwsim::STATUS]> {
+        let generation = u64::from(self.generation);
+        let radio = self.radio(number).filter(|_| status.cookie >> 32 == generation)?;
+        let place = u32::try_from(status.cookie & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+        let pending = radio.release(place)?;
+        let mut used = [(-1, 0); STEPS];
+        let made =
+            status.attempts.iter().zip(&pending.chain).map_while(|(made, step)| Some(((*made)?, step)));
+        for (used, (made, &step)) in used.iter_mut().zip(made) {
+            *used = (rates::of_driver(radio.phy, pending.mhz, step, made.rate), made.tries);
+        }
+        Some(hwsim::transmitted(&Status {
+            radio: name(number),
+            flags: pending.flags,
+            acknowledged: status.acknowledged,
+            ack_dbm: status.ack_dbm,
+            used,
+            cookie: pending.cookie,
+        }))
+    }
 }
 
 /// Number of the radio with this name; None for a radio that the guest added itself.
@@ -200,78 +222,4 @@ pub enum Taken {
     Transmit(PortId, BufferId, u32, TxRequest),
     /// Nothing that concerns the engine now.
     Nothing,
-}
-
-impl Device<Wlan> {
-    /// Takes one message of the guest.
-    ///
-    /// # Errors
-    /// The guest's violation of the queue's rules, or a message that is none.
-    pub fn take(&mut self, pool: &mut Pool) -> Result<Option<Taken>, DisconnectReason> {
-        let taken = self.take_entry(|wlan, buffers, memory| {
-            let octets = buffers.octets().min(LONGEST);
-            let mut message = [0; LONGEST];
-            buffers.read(memory, 0, &mut message[..octets]);
-            let taken = wlan.serve(&message[..octets], pool);
-            let octets = if let Ok(Taken::Transmit(_, _, octets, _)) = taken { octets as usize } else { 0 };
-            (taken, octets)
-        })?;
-        taken.transpose().map_err(DisconnectReason::Wlan)
-    }
-
-    /// Delivers a frame that the radio with this number received.
-    ///
-    /// # Errors
-    /// The guest's violation of the queue's rules.
-    pub fn put(
-        &mut self,
-        number: usize,
-        frame: &Frame,
-        pool: &Pool,
-        status: &RxStatus,
-    ) -> Result<Delivery, DisconnectReason> {
-        let mhz = u32::from(status.mhz);
-        let rate = self.kind.radio(number).and_then(|radio| rates::received(radio.phy, mhz, status.rate));
-        let how = Reception {
-            radio: name(number),
-            mhz,
-            rate: rate.unwrap_or(0),
-            signal_dbm: status.signal_dbm,
-            retry: status.retry,
-        };
-        let octets = &pool.octets(frame.buffer)[..usize::try_from(frame.octets()).unwrap_or(0)];
-        let Some((head, rest, padding)) = hwsim::received(&how, octets) else {
-            return Ok(Delivery::Lost(HostLoss::TooBig));
-        };
-        Ok(self.put_entry([&head, rest, padding])?.map_or(Delivery::Taken, Delivery::Lost))
-    }
-
-    /// Reports the outcome of a transmission to the radio with this number.
-    ///
-    /// # Errors
-    /// The guest's violation of the queue's rules.
-    pub fn report(&mut self, number: usize, status: &TxStatus) -> Result<(), DisconnectReason> {
-        let generation = u64::from(self.kind.generation);
-        let Some(radio) = self.kind.radio(number).filter(|_| status.cookie >> 32 == generation) else {
-            return Ok(());
-        };
-        let place = u32::try_from(status.cookie & u64::from(u32::MAX)).unwrap_or(u32::MAX);
-        let Some(pending) = radio.release(place) else { return Ok(()) };
-        let mut used = [(-1, 0); STEPS];
-        let made =
-            status.attempts.iter().zip(&pending.chain).map_while(|(made, step)| Some(((*made)?, step)));
-        for (used, (made, &step)) in used.iter_mut().zip(made) {
-            *used = (rates::of_driver(radio.phy, pending.mhz, step, made.rate), made.tries);
-        }
-        let message = hwsim::transmitted(&Status {
-            radio: name(number),
-            flags: pending.flags,
-            acknowledged: status.acknowledged,
-            ack_dbm: status.ack_dbm,
-            used,
-            cookie: pending.cookie,
-        });
-        // A guest without a buffer for it drops the oldest frames that wait for their status.
-        self.put_entry([&message, &[], &[]]).map(drop)
-    }
 }

@@ -1,5 +1,5 @@
-//! Messages between the kernel's simulated wireless hardware (`mac80211_hwsim`) and its device,
-//! without their queues.
+//! Messages between the kernel's simulated wireless hardware (`mac80211_hwsim`) and the engine,
+//! without their transport.
 //!
 //! A message is a generic netlink message: a netlink header of 16 octets, a generic header of 4, and
 //! attributes, each with length, type and value, padded to 4 octets, in the byte order of the
@@ -11,7 +11,7 @@ pub type Address = [u8; 6];
 
 /// Steps of a retry chain.
 pub const STEPS: usize = 4;
-/// Length in octets of the longest message of a guest: its buffer is one page.
+/// Length in octets of the longest message of a guest: a virtio buffer is one page.
 pub const LONGEST: usize = 4096;
 /// Length in octets of the shortest 802.11 frame (ACK); the kernel ignores shorter ones.
 const SHORTEST_FRAME: usize = 10;
@@ -119,8 +119,7 @@ pub enum Message<'a> {
 /// The flaw in it.
 pub fn read(octets: &[u8]) -> Result<Message<'_>, Flaw> {
     let flaw = Flaw::Length(octets.len());
-    let length: [u8; 4] = octets.first_chunk().copied().ok_or(flaw)?;
-    let length = usize::try_from(u32::from_ne_bytes(length)).map_err(|_| flaw)?;
+    let length = length(octets).ok_or(flaw)?;
     let body = octets.get(HEADER..length).ok_or(flaw)?;
     let attributes = Attributes::read(body)?;
     Ok(match octets[NETLINK] {
@@ -133,6 +132,12 @@ pub fn read(octets: &[u8]) -> Result<Message<'_>, Flaw> {
         }
         other => Message::Other(other),
     })
+}
+
+/// The length in octets that a message gives for itself; None if its header has not arrived.
+#[must_use]
+pub fn length(octets: &[u8]) -> Option<usize> {
+    usize::try_from(u32::from_ne_bytes(*octets.first_chunk()?)).ok()
 }
 
 /// The attributes of a message by type; of several with one type, the last one counts, as in the
@@ -209,10 +214,13 @@ pub struct Reception {
 /// Octets before a received frame, the first two of the frame among them.
 pub const RECEPTION: usize = HEADER + 12 + 3 * 8 + 4 + 2;
 
+/// A message about a received frame, in order.
+pub type Parts<'a> = ([u8; RECEPTION], &'a [u8], &'static [u8]);
+
 /// Encodes the message about a received frame: what precedes the third octet of the frame, the rest
 /// of the frame, and what follows it. None if the frame is too short or too long for a message.
 #[must_use]
-pub fn received<'a>(how: &Reception, frame: &'a [u8]) -> Option<([u8; RECEPTION], &'a [u8], &'static [u8])> {
+pub fn received<'a>(how: &Reception, frame: &'a [u8]) -> Option<Parts<'a>> {
     let (&[first, second], rest) = frame.split_first_chunk::<2>()?;
     let padding = &[0; 3][..frame.len().next_multiple_of(4) - frame.len()];
     let mut writer = Writer::<RECEPTION>::new(CMD_FRAME, RECEPTION + rest.len() + padding.len());

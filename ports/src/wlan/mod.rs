@@ -1,10 +1,16 @@
 //! Radios that are wireless devices of guests: each is a port of the engine, and all radios of a
-//! guest share one device (virtio id 29), by which the guest's `mac80211_hwsim` sends and receives
-//! 802.11 frames.
+//! guest share one transport, by which the guest's `mac80211_hwsim` sends and receives 802.11 frames.
+//!
+//! | transport | connected to |
+//! | --- | --- |
+//! | [`virtio`] | the kernel's own driver, by a virtio device |
+//! | [`stream`] | the kernel's generic netlink family, by `airloom-init` in the guest |
 
 pub mod device;
 pub mod hwsim;
 pub mod rates;
+pub mod stream;
+mod virtio;
 
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,21 +24,62 @@ use airloom_engine::{Delivery, HostLoss, PortId};
 use crate::error::Error;
 use crate::port::{Incoming, Outgoing, Port, Report};
 use crate::rx::RxBuffers;
-use crate::vhost::Vhost;
+use crate::vhost::{DisconnectReason, Vhost};
 use device::{MOST_RADIOS, Taken, Wlan};
+use stream::Stream;
+
+/// How the messages of a guest's driver reach the engine, and those of the engine the driver.
+pub trait Transport: std::fmt::Debug + Send {
+    /// The guest's radios.
+    fn wlan(&mut self) -> &mut Wlan;
+
+    /// The descriptor that becomes readable when there is something to [`Transport::take`].
+    fn descriptor(&self) -> RawFd;
+
+    /// Executes one message of the guest; None if there is none.
+    fn take(&mut self, pool: &mut Pool) -> Option<Taken>;
+
+    /// Sends a message, given in parts, to the guest.
+    fn put(&mut self, message: [&[u8]; 3]) -> Delivery;
+
+    /// As [`Port::negotiate`].
+    fn negotiate(&mut self) -> bool;
+
+    /// As [`Port::notify`].
+    fn notify(&mut self, now: Instant) -> Instant;
+
+    /// As [`Port::is_gone`].
+    fn is_gone(&self) -> bool;
+
+    /// Why the most recent connection ended.
+    fn disconnect_reason(&self) -> Option<&DisconnectReason>;
+
+    /// Its published figures.
+    fn figures(&self) -> Report;
+}
 
 /// A guest's wireless device. All its ports belong to one engine, whose thread alone uses it.
 #[derive(Clone, Debug)]
-pub struct WlanDevice(Arc<Mutex<Vhost<Wlan>>>);
+pub struct WlanDevice(Arc<Mutex<dyn Transport>>);
 
 impl WlanDevice {
-    /// Serves the guest that connects to `listener`, a listening Unix stream socket.
+    /// Serves the virtio device of the guest that connects to `listener`, a listening Unix stream
+    /// socket.
     ///
     /// # Errors
     /// [`Error::VhostSocket`] if it is not such a socket, [`Error::Loop`] if no descriptor is
     /// available.
     pub fn serve(listener: OwnedFd) -> Result<Self, Error> {
         Ok(Self(Arc::new(Mutex::new(Vhost::serve(listener, Wlan::default())?))))
+    }
+
+    /// Serves the guest that connects to `listener`, a listening Unix stream socket, and sends the
+    /// messages of its kernel there.
+    ///
+    /// # Errors
+    /// As [`WlanDevice::serve`].
+    pub fn serve_stream(listener: OwnedFd) -> Result<Self, Error> {
+        Ok(Self(Arc::new(Mutex::new(Stream::serve(listener)?))))
     }
 
     /// The port of the radio with this number in the guest, at most [`MOST_RADIOS`]. Radio 0 must
@@ -42,8 +89,8 @@ impl WlanDevice {
         (number < MOST_RADIOS).then(|| WlanPort { device: self.clone(), number, phy })
     }
 
-    /// The back end, for inspection.
-    pub fn vhost(&self) -> MutexGuard<'_, Vhost<Wlan>> {
+    /// The transport, for inspection.
+    pub fn transport(&self) -> MutexGuard<'_, dyn Transport + 'static> {
         self.0.lock().expect("no holder panics")
     }
 }
@@ -65,26 +112,26 @@ impl WlanPort {
 
 impl Port for WlanPort {
     fn fd(&self) -> Option<RawFd> {
-        self.serves().then(|| self.device.vhost().descriptor())
+        self.serves().then(|| self.device.transport().descriptor())
     }
 
     fn attached(&mut self, port: PortId) {
-        self.device.vhost().device_mut().kind.assign(self.number, port, self.phy);
+        self.device.transport().wlan().assign(self.number, port, self.phy);
     }
 
     /// Receives one frame from any radio of the guest, or the addresses of one.
     fn receive(&mut self, _: &mut RxBuffers, pool: &mut Pool) -> Incoming {
-        let mut vhost = self.device.vhost();
+        let mut transport = self.device.transport();
         loop {
-            if let Some((port, addresses)) = vhost.device_mut().kind.take_changed() {
+            if let Some((port, addresses)) = transport.wlan().take_changed() {
                 return Incoming::Addresses(port, addresses);
             }
-            match vhost.next(|device| device.take(pool)) {
+            match transport.take(pool) {
                 Some(Taken::Transmit(port, buffer, octets, request)) => {
                     return Incoming::Transmit(port, buffer, octets, request);
                 }
                 Some(Taken::Nothing) => {}
-                None if vhost.device().kind.has_changed() => {}
+                None if transport.wlan().has_changed() => {}
                 None => return Incoming::Empty,
             }
         }
@@ -95,7 +142,7 @@ impl Port for WlanPort {
     }
 
     fn negotiate(&mut self) -> bool {
-        self.device.vhost().serve_messages()
+        self.device.transport().negotiate()
     }
 
     /// Ethernet frames do not reach the port of a radio that carries 802.11 frames.
@@ -104,24 +151,30 @@ impl Port for WlanPort {
     }
 
     fn receive_wlan(&mut self, outgoing: &Outgoing<'_>, status: &RxStatus) -> Delivery {
-        let number = self.number;
-        self.device.vhost().put(|device| device.put(number, outgoing.frame, outgoing.pool, status))
+        let mut transport = self.device.transport();
+        match transport.wlan().received(self.number, outgoing.frame, outgoing.pool, status) {
+            Some((head, rest, padding)) => transport.put([&head, rest, padding]),
+            None => Delivery::Lost(HostLoss::TooBig),
+        }
     }
 
     fn transmitted(&mut self, status: &TxStatus) {
-        let number = self.number;
-        self.device.vhost().put(|device| device.report(number, status).map(|()| Delivery::Taken));
+        let mut transport = self.device.transport();
+        if let Some(message) = transport.wlan().transmitted(self.number, status) {
+            // A guest without room for it drops the oldest frames that wait for their status.
+            transport.put([&message, &[], &[]]);
+        }
     }
 
     fn notify(&mut self, now: Instant) -> Instant {
-        self.device.vhost().notify_guest(now)
+        self.device.transport().notify(now)
     }
 
     fn is_gone(&self) -> bool {
-        self.device.vhost().is_gone()
+        self.device.transport().is_gone()
     }
 
     fn report(&self) -> Option<Report> {
-        self.serves().then(|| self.device.vhost().figures())
+        self.serves().then(|| self.device.transport().figures())
     }
 }

@@ -18,6 +18,7 @@ use crate::monitor::Monitor;
 use crate::port::{Incoming, LARGEST_FRAME, Port};
 use crate::recorder::Recorder;
 use crate::runtime::background::Pending;
+use crate::runtime::priority::Scheduling;
 use crate::runtime::wall_clock::WallClock;
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
@@ -35,6 +36,8 @@ pub struct World {
     pub names: Names,
     /// The capture, if there is one.
     pub capture: Option<Capture>,
+    /// How the loop's thread is scheduled, if that is fixed.
+    pub scheduling: Option<Scheduling>,
     /// None while the engine is stepped.
     clock: Option<WallClock>,
     rx: RxBuffers,
@@ -48,7 +51,7 @@ impl World {
         let mut engine = Engine::new(seed);
         let rx = RxBuffers::new(engine.pool());
         let (edge, names, radios) = (Edge::new(), Names::default(), Radios::default());
-        Self { engine, edge, names, capture: None, clock: None, rx, radios }
+        Self { engine, edge, names, capture: None, scheduling: None, clock: None, rx, radios }
     }
 
     /// Starts to follow a clock.

@@ -18,7 +18,8 @@ from typing import Any
 from airloom.errors import RunError
 
 LIMIT_S = 120.0
-"""How long a page may take to open."""
+"""How long a page may take to open, and to become idle."""
+SETTLING_S = 2.0
 
 _TIMES = """(() => {
   const [page] = performance.getEntriesByType("navigation");
@@ -109,10 +110,11 @@ class Browser:
         self._call("Target.closeTarget", targetId=target)
         return Opened(elements, parsed / 1e3, loaded / 1e3, painted / 1e3, busy)
 
-    def picture(self, page: Path, heading: str, *, size: tuple[int, int]) -> bytes:
-        """Returns a picture (WebP) of a page from a heading on; ``size`` in CSS pixels.
+    def picture(self, page: Path | str, heading: str, *, size: tuple[int, int]) -> bytes:
+        """Returns a picture (WebP) of a page, a file or a URL, from a heading on; ``size`` in CSS pixels.
 
-        The heading is named by its first words; with none, the picture begins at the top.
+        The heading is named by its first words; with none, the picture begins at the top. A page that
+        is never idle is taken after :data:`SETTLING_S`.
         """
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -125,26 +127,27 @@ class Browser:
         # Twice: figures that come into sight get their true height.
         for _ in range(2):
             if not self._evaluate(session, _SCROLL.replace("HEADING", json.dumps(heading))):
-                raise RunError("bench.browser", f"{page.name} has no heading that begins with {heading}")
-            self._idle(session)
+                raise RunError("bench.browser", f"{page} has no heading that begins with {heading}")
+            self._idle(session, SETTLING_S)
         shot = self._call("Page.captureScreenshot", session, format="webp", quality=70)["data"]
         self._call("Target.closeTarget", targetId=target)
         return base64.b64decode(shot)
 
-    def _load(self, session: str, page: Path) -> None:
+    def _load(self, session: str, page: Path | str) -> None:
         for domain in ("Page", "Performance"):
             self._call(f"{domain}.enable", session)
-        self._call("Page.navigate", session, url=page.resolve().as_uri())
+        url = page if isinstance(page, str) else page.resolve().as_uri()
+        self._call("Page.navigate", session, url=url)
         while self._message().get("method") != "Page.loadEventFired":
             pass
 
-    def _idle(self, session: str) -> float:
+    def _idle(self, session: str, at_most: float = LIMIT_S) -> float:
         """Waits until the main thread did next to nothing for half a second; returns its time, in s."""
-        last = -1.0
+        last, end = -1.0, time.monotonic() + at_most
         while True:
             found = self._call("Performance.getMetrics", session)["metrics"]
             busy = float(next(one["value"] for one in found if one["name"] == "TaskDuration"))
-            if busy - last < 0.01:
+            if busy - last < 0.01 or time.monotonic() > end:
                 return busy
             last = busy
             time.sleep(0.5)

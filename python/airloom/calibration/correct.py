@@ -13,7 +13,8 @@ rate      below the ceiling: harmless. Above it: correctable to the native equiv
 delay,    above the ceiling: unusable, since packets queue in the nodes. Addition of at most 5 %
 jitter,   of the figure: harmless. Else correctable by subtraction, with the uncertainties of
 rtt       figure and calibration combined (root of the sum of squares); unusable if the result
-          is not larger than its uncertainty
+          is not larger than its uncertainty. The uncertainty of a single run's figure
+          is that of the means of consecutive batches of its samples
 ========  =====================================================================================
 """
 
@@ -24,6 +25,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airloom import stats
 from airloom.calibration.model import Calibration
 from airloom.planning.plan import Plan
 from airloom.results.details import Advice
@@ -39,6 +44,8 @@ _TIMES = {"delay_mean": 1, "jitter_mean": 1, "rtt_mean": 2}
 _RATE = "throughput"
 
 Load = Callable[[str], Calibration | None]
+Intervals = dict[tuple[str, str], float]
+"""Half of a figure's 95 % interval by measurement and metric, from the samples of one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +65,23 @@ class Trip:
         return sum(one.value for one in figures) / 2, math.hypot(*halves)
 
 
-def advise(plan: Plan, measured: Sequence[Measurement], load: Load) -> tuple[list[Advice], list[str]]:
-    """Returns advice on figures between calibrated nodes, and warnings of exceeded ceilings."""
+def intervals(name: str, samples: pa.Table) -> Intervals:
+    """Returns the intervals of the times that a measurement's ``samples`` contain."""
+    found: Intervals = {}
+    for mean in _TIMES:
+        values = samples.filter(pc.equal(samples["metric"].cast(pa.string()), mean.removesuffix("_mean")))
+        if values.num_rows > 1:
+            found[name, mean] = stats.batch_mean(values["value"].to_numpy()).half_width
+    return found
+
+
+def advise(
+    plan: Plan, measured: Sequence[Measurement], load: Load, within: Intervals
+) -> tuple[list[Advice], list[str]]:
+    """Returns advice on figures between calibrated nodes, and warnings of exceeded ceilings.
+
+    ``within`` has the intervals of the figures in ``measured`` that have none of their own.
+    """
     by_name: dict[str, dict[str, Measurement]] = {}
     for one in measured:
         by_name.setdefault(one.name, {})[one.metric] = one
@@ -78,7 +100,7 @@ def advise(plan: Plan, measured: Sequence[Measurement], load: Load) -> tuple[lis
         if rate is not None and _RATE in figures:
             advice.append(_of_rate(trip, figures, rate, over))
         advice += [
-            _of_time(trip, figures[metric], count, over)
+            _of_time(trip, figures[metric], within.get((name, metric)), count, over)
             for metric, count in _TIMES.items()
             if metric in figures and figures[metric].mean is not None
         ]
@@ -134,7 +156,7 @@ def _of_rate(trip: Trip, figures: Mapping[str, Measurement], rate: float, over: 
     )
 
 
-def _of_time(trip: Trip, one: Measurement, count: int, over: bool) -> Advice:
+def _of_time(trip: Trip, one: Measurement, own: float | None, count: int, over: bool) -> Advice:
     value = one.mean or 0.0
     said = partial(Advice, measurement=one.name, metric=one.metric, unit=one.unit, value=value)
     if over:
@@ -144,7 +166,7 @@ def _of_time(trip: Trip, one: Measurement, count: int, over: bool) -> Advice:
     how = f"the nodes added {added / 1e3:,.1f} us"
     if abs(added) <= HARMLESS * value:
         return said(verdict="harmless", why=f"{how}, {abs(added) / value:.1%} of it")
-    uncertainty = math.hypot(half, one.ci95 or 0.0)
+    uncertainty = math.hypot(half, one.ci95 or own or 0.0)
     if value - added <= uncertainty:
         return said(verdict="unusable", why=f"{how}, and what is left is below its uncertainty")
     return said(verdict="correctable", corrected=value - added, half_width=uncertainty, why=how)

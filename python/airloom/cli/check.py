@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from airloom.cli.options import Overrides, ScenarioFile, Seed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from airloom.cli.console import Console
@@ -17,7 +21,18 @@ MOST_ROWS = 40
 _DISTURBANCE = ("slice", "onto", "from", "at", "ch", "power", "SNR", "SINR", "effect")
 
 
-def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) -> None:
+def command(
+    file: ScenarioFile,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    coupling: Annotated[
+        bool,
+        typer.Option(
+            "--coupling",
+            help="Also compute in stepped time how strongly the UDP flows of slices couple by radio.",
+        ),
+    ] = False,
+) -> None:
     """Check a scenario and show what it would build; changes nothing.
 
     Reports each mistake in one line, with file, line, path and allowed values; exit code 2.
@@ -56,6 +71,8 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     if plan.media:
         console.print(_radios(plan))
         _print_slices(console, plan)
+    if coupling:
+        console.print(_coupling(plan))
     for note in (*plan.notes, *host_needs.lacks(plan)):
         console.print(Text(f"note: {note}"), soft_wrap=True)
     guess = estimate(plan)
@@ -150,6 +167,37 @@ def _print_slices(console: Console, plan: Plan) -> None:
     if len(found) > MOST_ROWS:
         table.add_row("...", f"{len(found) - MOST_ROWS} more")
     console.print(table)
+
+
+def _coupling(plan: Plan) -> Table:
+    """Returns the coupling of slices by radio: a row for each slice and the others beside it."""
+    from rich.table import Table
+
+    from airloom.experiments import slice_coupling
+    from airloom.stats import mean
+    from airloom.units.figures import readable
+
+    table = Table(title="Coupling by radio, C = (R - R') / R", title_justify="left")
+    for column in ("slice", "beside", "C", "C in 100 ms", "delay", "jitter", "loss"):
+        table.add_column(column, overflow="fold")
+
+    def shown(values: Sequence[float]) -> str:
+        if not values:
+            return "-"
+        over = mean(values)
+        return f"{over.value:.4f} ± {over.half_width:.2g}"
+
+    def added(values: Sequence[float]) -> str:
+        return f"{mean(values).value / 1e6:+.3g} ms" if values else "-"
+
+    for one in slice_coupling.pairs(plan):
+        figures = (shown(one.coupling), shown(one.most), added(one.delay_ns), added(one.jitter_ns))
+        table.add_row(one.slice, ", ".join(one.others), *figures, shown(one.loss))
+    span = readable(slice_coupling.SPAN, "ns")
+    table.caption = (
+        f"{slice_coupling.RUNS} runs of {span} in stepped time; ±: 95 % interval; added to those alone"
+    )
+    return table
 
 
 def _grants(plan: Plan) -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from airloom.cli import grid_accounts, grid_rspec
-from airloom.cli.options import Out, Overrides, ScenarioFile, Seed
+from airloom.cli.options import Out, Overrides, ScenarioFile, Seed, Web, WebAt, live_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -285,12 +285,15 @@ def run_command(
     overrides: Overrides = None,
     seed: Seed = None,
     out: Out = None,
+    web: Web = False,
+    web_at: WebAt = None,
 ) -> None:
     """Run a scenario within a reservation: its radios must fit the grant, and it ends with the window.
 
     Nodes with radios have the names and places of the testbed's. During the run, `airloom radio` is
     held to the grant too. With --lab it uses the radio nodes of a shared laboratory, in which runs of
-    other slices go on at the same time; without, it has a laboratory of its own.
+    other slices go on at the same time; without, it has a laboratory of its own. With --web the
+    manager's page links to the live page of the run, for members of the project.
     """
     import contextlib
 
@@ -336,7 +339,20 @@ def run_command(
                         say("note: no control group holds the runs' processor time apart here", error=True)
                 stack.enter_context(holding.within_window(lent["remaining_s"], stands))
                 display = stack.enter_context(Display(console, quiet=False))
-                execute(experiment, folder, capture=False, resume=False, watcher=display, engine=engine)
+
+                def tell(url: str | None) -> None:
+                    client.put(f"/reservations/{full}/live", {"url": url})
+
+                def end_live() -> None:
+                    with contextlib.suppress(LabError):
+                        tell(None)
+
+                if web or web_at is not None:
+                    stack.callback(end_live)
+                page = stack.enter_context(live_page(web, web_at, display, tell=tell))
+                execute(
+                    experiment, folder, capture=False, resume=False, watcher=page or display, engine=engine
+                )
         except LabError as error:
             if error.exit_code in (2, 3):
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -91,8 +91,13 @@ WebAt = Annotated[
 
 
 @contextmanager
-def live_page(web: bool, at: str | None, then: Watcher | None = None) -> Iterator[Page | None]:
-    """Serves the live page during the block, and prints its URLs; None if it is not wanted."""
+def live_page(
+    web: bool, at: str | None, then: Watcher | None = None, *, tell: Callable[[str], None] | None = None
+) -> Iterator[Page | None]:
+    """Serves the live page during the block, and prints its URLs; None if it is not wanted.
+
+    ``tell`` receives the URL with which it can only be read.
+    """
     if not web and at is None:
         yield None
         return
@@ -106,6 +111,8 @@ def live_page(web: bool, at: str | None, then: Watcher | None = None) -> Iterato
         say(f"read only: {served.viewer}", error=True)
         if not served.local:
             say("It is not encrypted: whoever can read your network's traffic can use it.", error=True)
+        if tell is not None:
+            tell(served.viewer)
         yield page
 
 

@@ -48,6 +48,15 @@ def command(
             "--resume", help="Go on with a sweep in --out that was cut short; finished runs are kept."
         ),
     ] = False,
+    tries: Annotated[
+        int,
+        typer.Option(
+            "--tries",
+            min=1,
+            help="At most so many runs, of each point of a sweep, until this machine does not disturb one. "
+            "The verdict notes the runs before.",
+        ),
+    ] = 1,
     web: Web = False,
     web_at: WebAt = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the tables at the end only.")] = False,
@@ -82,6 +91,7 @@ def command(
                 capture=capture or False,
                 profile=profile,
                 resume=resume,
+                tries=tries,
                 watcher=page or display,
             )
         except LabError as error:

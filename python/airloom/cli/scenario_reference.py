@@ -20,7 +20,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Node,
     model.Cpus,
     model.Engine,
-    model.Processors,
+    model.EngineCpus,
     model.Guest,
     model.SharedGuest,
     model.Mount,

@@ -28,7 +28,7 @@ from airloom.experiments import capacity_search, outside
 from airloom.experiments import paper as published
 from airloom.experiments.found import Bounded, Figures, Found, Labels, Largest, Sample
 from airloom.experiments.paper import Paper, Statement
-from airloom.experiments.repetitions import Repetitions
+from airloom.experiments.repetitions import LONGEST, Repetitions
 from airloom.planning.capture import Capture
 from airloom.planning.sweep import derived_seed
 from airloom.report import figures
@@ -46,8 +46,9 @@ Value = Sample | Bounded | Largest | Quantity | float | None
 """A value of a claim; of a quantity or a number all is known, None was not measured."""
 
 
-Outside = Callable[[Path], tuple[Figures, bool]]
-"""Measures into a folder what is no run, such as another emulator: its figures, and if they are valid."""
+Outside = Callable[[Path, Scenario], tuple[Figures, bool]]
+"""Measures a scenario into a folder by what is no run, such as another emulator: its figures, and if
+they are valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Case:
     seconds: float
     capture: bool | Capture = False
     outside: Outside | None = None
-    """What measures it instead of a run of ``scenario``, which then only tells what was measured."""
+    """What measures it instead of a run of ``scenario``."""
 
     def repeated(self, repetition: int) -> Case:
         """Returns the case with seed and folder of this repetition, counted from 0."""
@@ -94,6 +95,8 @@ class Campaign:
         """Statements of the paper that a claim refers to."""
         self._figures: list[Figure] = []
         self._overheads: list[float] = []
+        self._spent = 0.0
+        """Estimated seconds of all runs so far, stored ones too, so that a resumed experiment ends alike."""
         self._failures: list[str] = []
         self._lacking: HostError | None = None
         """The first missing requirement of this machine."""
@@ -153,7 +156,13 @@ class Campaign:
         """
         waiting, reasons = list(cases), dict[str, str]()
         for repetition in range(repetitions.most):
+            if repetition >= repetitions.least:
+                waiting.sort(key=lambda case: -repetitions.relative_width(self.found, case.labels))
             for number, case in enumerate(waiting):
+                if repetition >= repetitions.least and self._spent + self._cost(case) > LONGEST:
+                    reasons[case.name] = f"the limit of {in_words(LONGEST * 1e9)} of the experiment"
+                    continue
+                self._spent += self._cost(case)
                 left = self._left(waiting[number:], repetition, repetitions.least)
                 place = f"{number + 1}/{len(waiting)}"
                 one = case.repeated(repetition)
@@ -304,7 +313,8 @@ class Campaign:
         rounds = [
             sum(self._seconds(case.repeated(number)) for case in cases) for number in range(repetitions.most)
         ]
-        return sum(rounds[: repetitions.least]), sum(rounds)
+        least = sum(rounds[: repetitions.least])
+        return least, max(least, min(sum(rounds), LONGEST))
 
     def _left(self, cases: Sequence[Case], repetition: int, least: int) -> float:
         """Seconds until these cases, and the repetitions that are certain, have run."""
@@ -314,8 +324,10 @@ class Campaign:
         )
 
     def _seconds(self, case: Case) -> float:
-        if self._is_done(case):
-            return 0.0
+        return 0.0 if self._is_done(case) else self._cost(case)
+
+    def _cost(self, case: Case) -> float:
+        """Estimated seconds of a run."""
         overhead = sum(self._overheads) / len(self._overheads) if self._overheads else OVERHEAD
         return case.seconds + overhead
 

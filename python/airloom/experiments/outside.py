@@ -26,7 +26,7 @@ def kept(place: Path, scenario: Scenario) -> tuple[Figures, bool] | None:
 
 
 def measured(
-    place: Path, scenario: Scenario, measure: Callable[[Path], tuple[Figures, bool]]
+    place: Path, scenario: Scenario, measure: Callable[[Path, Scenario], tuple[Figures, bool]]
 ) -> tuple[Figures, bool]:
     """Returns the stored figures, or measures them in a new folder ``place``."""
     done = kept(place, scenario)
@@ -35,7 +35,7 @@ def measured(
     if place.exists():
         shutil.rmtree(place)
     place.mkdir(parents=True)
-    figures, valid = measure(place)
+    figures, valid = measure(place, scenario)
     raw = {"scenario": scenario.to_yaml(), "figures": dict(figures), "valid": valid}
     write_atomically(place / FILE, json.dumps(raw, indent=1, allow_nan=False) + "\n")
     return figures, valid

@@ -2,11 +2,13 @@
 
 The rule is sequential: after each run Student's 95 % interval over the runs so far is compared with
 the asked half width (Law, Simulation Modeling and Analysis, section 9.4.1). With few runs such an
-interval covers the mean a little less often than 95 %; ``least`` limits that.
+interval covers the mean a little less often than 95 %; ``least`` limits that. An experiment ends
+within :data:`LONGEST`: what is left of it after the certain runs goes to the widest intervals first.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,6 +18,8 @@ from airloom.stats import mean
 
 LEAST, MOST = 3, 10
 WITHIN = 0.01
+LONGEST = 3600.0
+"""Estimated seconds of an experiment after which no point is repeated beyond ``least``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,24 @@ class Repetitions:
         headline = self._headline(found, labels)
         if headline is None:
             return "no run gave the figure"
+        if self.relative_width(found, labels) <= 1:
+            return f"the interval is within {100 * self._share(headline[0]):g} % of the mean"
+        return f"the limit of {self.most} runs" if runs >= self.most else None
+
+    def relative_width(self, found: Found, labels: Labels) -> float:
+        """Returns the half width of the headline's interval over the asked one; infinite if unknown."""
+        headline = self._headline(found, labels)
+        if headline is None:
+            return math.inf
         name, sample = headline
         values = sample.valid or sample.every
-        if len(values) >= self.least:
-            over = mean(values)
-            if over.half_width <= self._share(name) * abs(over.value):
-                return f"the interval is within {100 * self._share(name):g} % of the mean"
-        return f"the limit of {self.most} runs" if runs >= self.most else None
+        if len(values) < self.least:
+            return math.inf
+        over = mean(values)
+        asked = self._share(name) * abs(over.value)
+        if over.half_width == 0:
+            return 0.0
+        return over.half_width / asked if asked else math.inf
 
     def report(self, found: Found, labels: Labels, stopped: str) -> Repeated:
         """Returns what ``result.json`` says about a point."""

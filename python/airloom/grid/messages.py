@@ -120,6 +120,12 @@ class Extension(Body):
         return whole(value)
 
 
+class LivePage(Body):
+    """Where a run can be watched; null ends that. The project's members see it."""
+
+    url: Annotated[str, Field(max_length=300, pattern=r"^https?://[!#-;=?-\[\]_a-z~]+$")] | None
+
+
 def whole(value: datetime | None) -> datetime | None:
     """Returns a time of whole seconds as it is; raises ``ValueError`` for another one."""
     if value is not None and value.microsecond:

@@ -217,6 +217,16 @@ class Reservations:
         self.serve_queue()
         return view
 
+    def set_live(self, caller: Caller, identity: str, url: str | None) -> dict[str, Any]:
+        """Sets where the live page of the run in a reservation is served; None if nowhere any more."""
+        caller.must("reserve")
+        with self.database.changing() as session:
+            one = _own(session, caller, identity)
+            if url is not None and self._state(one) != "active":
+                raise Refused(409, "reservation.inactive", f"the reservation is {self._state(one)}")
+            one.live = url
+            return self._view(one)
+
     def calendar(self, caller: Caller, start: int, end: int) -> list[dict[str, Any]]:
         """Returns what is held in a window; of other projects only what is taken and when."""
         caller.must("read")
@@ -395,7 +405,7 @@ class Reservations:
             "id": one.id, "project": one.project.name, "user": one.user.name, "slice": one.slice,
             "state": self._state(one), "start": written(one.start), "end": written(one.end),
             "latest": written(one.latest), "created": written(one.created), "asked": one.asked,
-            "grant": one.grant,
+            "grant": one.grant, "live": one.live if self._state(one) == "active" else None,
         }  # fmt: skip
 
     def _taken(self, caller: Caller, one: Reservation) -> dict[str, Any]:

@@ -16,6 +16,7 @@ PACKAGES = {
     "slirp4netns": "slirp4netns",
     "xterm": "xterm",
     "tcpdump": "tcpdump",
+    "tshark": "tshark",
     "ip": "iproute2",
     "bridge": "iproute2",
     "ss": "iproute2",

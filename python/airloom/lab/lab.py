@@ -40,9 +40,11 @@ from airloom.nodes import doctor
 from airloom.nodes.kind import Process
 from airloom.planning.capture import Capture
 from airloom.planning.extend import grown
+from airloom.planning.flow_loops import FlowLoops
 from airloom.planning.network import expand
 from airloom.planning.rules.measure import measurements
 from airloom.results import RunWriter
+from airloom.runs import flow_loops
 from airloom.runs.batch import RunResult, default_folder, kinds_of, prepare
 from airloom.runs.measurement import Measuring
 from airloom.runs.progress import Watcher
@@ -278,6 +280,10 @@ class Lab:
         """Open vSwitches without a connection to a controller: ``s1: tcp:c0:6653``."""
         relay = self._up().world.relay
         return [str(line) for line in relay.waiting()] if relay is not None else []
+
+    def flow_loops(self) -> FlowLoops:
+        """Finds loops in the flow tables that its Open vSwitches have now; each is traced there."""
+        return flow_loops.found(self._up().world)
 
     def air(self) -> Look:
         """Returns the state of all radios and channels, for :mod:`airloom.lab.radio_view`."""

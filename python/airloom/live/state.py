@@ -96,7 +96,7 @@ class Reader:
     def read(self) -> Answer:
         """Returns the state now. Raises :class:`~airloom.LabError` if the run has ended."""
         world = self._run.world
-        at = world.now() if world.running else 0
+        at = world.now() if world.running else self._at
         span = max(1, at - self._at)
         ledger = world.engine.ledger()
         media = bool(world.plan.media)

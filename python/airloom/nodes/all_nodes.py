@@ -20,6 +20,7 @@ from airloom.nodes.kinds.openvswitch import OpenVSwitchKind, OpenVSwitchNode
 from airloom.nodes.kinds.qemu import QemuKind
 from airloom.nodes.kinds.uml import UmlKind
 from airloom.nodes.network import neighbours
+from airloom.nodes.network.control_capture import ControlCapture
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.process import scheduling
 from airloom.nodes.process.supervisor import Supervisor
@@ -44,6 +45,7 @@ class Nodes:
         visible: Sequence[Path] = (),
         on_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
+        control: ControlCapture | None = None,
     ) -> None:
         self._advice: list[str] = []
         self._weighs = False
@@ -61,6 +63,7 @@ class Nodes:
             self.namespace_of,
             lambda: self._weighs,
             log_path,
+            control,
         )
         self._kinds: list[Kind] = []
         self._refused = 0

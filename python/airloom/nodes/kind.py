@@ -30,6 +30,7 @@ from airloom.measure.clock import ClockReading
 
 if TYPE_CHECKING:
     from airloom import _engine
+    from airloom.nodes.network.control_capture import ControlCapture
     from airloom.nodes.process.supervisor import Supervisor
     from airloom.planning.plan import LinkPlan, NodePlan
 
@@ -344,6 +345,8 @@ class Site:
     """Whether control groups hold the nodes' shares (`cpus`)."""
     log_path: Callable[[str, str], Path] | None = None
     """Maps a node and the type of log to a log file of the run; None keeps logs in memory."""
+    control: ControlCapture | None = None
+    """Captures the control channels of switches; None without captures."""
 
 
 class Kind(ABC):

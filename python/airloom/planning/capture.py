@@ -92,6 +92,16 @@ class Capture:
             found |= dict.fromkeys(ports)
         return list(found)
 
+    def switches(self, plan: Plan) -> frozenset[str]:
+        """Returns the Open vSwitches whose control channels it captures, always whole."""
+        return frozenset(
+            name
+            for name, node in plan.nodes.items()
+            if node.openvswitch is not None
+            and any(bridge.controllers for bridge in node.openvswitch.bridges)
+            and (not self.ports or name in self.ports)
+        )
+
     def octets(self, plan: Plan) -> float:
         """Returns about how many octets its files have at most.
 

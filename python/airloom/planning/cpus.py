@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from airloom.planning.guests import MEMORY, said, said_at, shared_by
 from airloom.planning.plan import CpusPlan, NodePlan
-from airloom.scenario.model import Cpus, Guest, Node, Processors, Scenario
+from airloom.scenario.model import Cpus, EngineCpus, Guest, Node, Processors, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.units.text import of_nodes
@@ -70,6 +70,8 @@ class Assigned:
     """By the name of the node or shared guest; without entries that restrict nothing."""
     engine: tuple[int, ...]
     """Processors of the engine; empty: all."""
+    engine_scheduling: CpusPlan | None = None
+    """Policy, priority and nice value of the engine; None: it adapts them."""
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -82,6 +84,9 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
             if (problem.path, problem.code) not in told:
                 told.add((problem.path, problem.code))
                 yield problem
+    wish = scenario.engine.cpus
+    if isinstance(wish, EngineCpus):
+        yield from _engine_policy(wish)
     if not found:
         yield from _placed(elements)[1]
 
@@ -108,7 +113,11 @@ def assigned(scenario: Scenario, network: Network) -> Assigned:
         )
         if element.name != ENGINE and plan != CpusPlan():
             nodes[element.name] = plan
-    return Assigned(nodes, numbers.get(ENGINE, rest))
+    wish = scenario.engine.cpus
+    fixed = None
+    if isinstance(wish, EngineCpus) and wish.policy is not None:
+        fixed = CpusPlan((), wish.policy, wish.priority, wish.nice)
+    return Assigned(nodes, numbers.get(ENGINE, rest), fixed)
 
 
 def applied(nodes: dict[str, NodePlan], found: Assigned) -> dict[str, NodePlan]:
@@ -186,6 +195,8 @@ def as_cpus(choice: Processors | Literal["one", "two"] | list[int] | None) -> Cp
     """Returns the short forms of a set as settings."""
     if choice is None or isinstance(choice, Cpus):
         return choice
+    if isinstance(choice, EngineCpus):
+        return Cpus(**choice.model_dump(exclude_none=True))
     if isinstance(choice, Processors):
         return Cpus(processors=choice.processors, shared=choice.shared, exclusive=choice.exclusive)
     return Cpus(processors=choice)
@@ -224,6 +235,16 @@ def _scheduling(element: _Element) -> Iterator[Problem]:
         lambda: os.sched_setscheduler(0, POLICIES[one.policy], os.sched_param(one.priority))
     ):
         yield _no_right(f"policy {one.policy}, priority {one.priority}", path)
+
+
+def _engine_policy(one: EngineCpus) -> Iterator[Problem]:
+    """Checks the scheduling of the engine beyond what all elements have in common."""
+    path: Path_ = ("engine", "cpus")
+    if one.policy is None and one.nice:
+        cure = "set policy: other, with which nice values act"
+        yield Problem("cpus.policy", "`nice` of the engine without a policy", path, cure)
+    elif one.nice and one.policy in (*REAL_TIME, "idle"):
+        yield Problem("cpus.policy", f"nice {one.nice} has no effect with {one.policy}", path, "leave it out")
 
 
 def _no_right(what: str, path: Path_) -> Problem:

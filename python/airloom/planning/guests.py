@@ -21,6 +21,8 @@ LEAST = {"uml": 32 << 20, "qemu": 160 << 20}
 
 NETWORK = {"uml": "vhost", "qemu": "tap"}
 """Default network device of a virtual machine."""
+WIRELESS_KERNEL = {"uml": BUILT, "qemu": None}
+"""Default kernel of a virtual machine with radios, if not that of the others."""
 
 
 MOST_RADIOS = 100
@@ -56,7 +58,7 @@ def plan(scenario: Scenario, node: Node, wlan: bool = False) -> GuestPlan | None
     return GuestPlan(
         memory=int(machine.memory or MEMORY[node.kind or scenario.kind]),
         network=machine.network or NETWORK[node.kind or scenario.kind],
-        kernel=machine.kernel or (BUILT if wlan else None),
+        kernel=machine.kernel or (WIRELESS_KERNEL[node.kind or scenario.kind] if wlan else None),
         root=machine.root,
         shared=node.inside,
         cpu=shared.cpu if shared is not None else None,

@@ -124,6 +124,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
         tunnels=tunnels.plans(network, segments),
         notes=tuple(network.notes),
         engine_processors=processors.engine,
+        engine_scheduling=processors.engine_scheduling,
     )
 
 

@@ -325,6 +325,8 @@ class Plan:
     """What the scenario's files say and the plan does not contain."""
     engine_processors: tuple[int, ...] = ()
     """Processors of the engine; empty: all."""
+    engine_scheduling: CpusPlan | None = None
+    """Policy, priority and nice value of the engine; None: it adapts them."""
 
     @property
     def shares(self) -> dict[str, float]:

@@ -49,6 +49,8 @@ class Corrected:
 
     advice: Advice
     native: float | None = None
+    native_half_width: float | None = None
+    """Half of the native value's 95 % interval, of a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,11 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain values, for JSON."""
-        figures = [one.advice.model_dump(mode="json") | {"native": one.native} for one in self.figures]
+        figures = [
+            one.advice.model_dump(mode="json")
+            | {"native": one.native, "native_half_width": one.native_half_width}
+            for one in self.figures
+        ]
         raw = asdict(self) | {"figures": figures, "reasons": list(self.reasons)}
         bounds = self.latency_ns
         raw["latency_ns"] = None if bounds is None else {"harmless": bounds[0], "correctable": bounds[1]}
@@ -239,10 +245,15 @@ def answered(
     """Returns what a trial and a calibration say of a kind; ``memory`` was free before the trial."""
     measured = reader.result.measurements
     load = load_of(plan, measured)
-    advice, _ = correct.advise(plan, measured, lambda kind: made if kind == made.kind else None)
+    names = {one.name for one in measured}
+    advice, _ = correct.advise(
+        plan, measured, lambda kind: made if kind == made.kind else None, _intervals(reader, names)
+    )
     reference: dict[tuple[str, str], float | None] = {}
+    halves: correct.Intervals = {}
     if native is not None and native.result.verdict.status != "invalid":
         reference = {(one.name, one.metric): one.mean for one in native.result.measurements}
+        halves = _intervals(native, names)
     busy = sum(reader.details.processors.values())
     verdict = reader.result.verdict
     return Answer(
@@ -252,9 +263,20 @@ def answered(
         reasons=tuple(verdict.reasons),
         carried=carried(plan, made, load, busy, processors(), memory),
         classes=tuple(judged(made, load)),
-        figures=tuple(Corrected(one, reference.get((one.measurement, one.metric))) for one in advice),
+        figures=tuple(
+            Corrected(one, reference.get(key), halves.get(key))
+            for one in advice
+            for key in [(one.measurement, one.metric)]
+        ),
         latency_ns=latency_bounds(made, load.hops),
     )
+
+
+def _intervals(reader: RunReader, names: set[str]) -> correct.Intervals:
+    found: correct.Intervals = {}
+    for name in names:
+        found |= correct.intervals(name, reader.table(name))
+    return found
 
 
 def load_of(plan: Plan, measured: Sequence[Measurement]) -> Load:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airloom.report import grid, radio, slices, sweeps, tables
+from airloom.report import control, grid, radio, slices, sweeps, tables
 from airloom.report.in_force import in_force
 from airloom.report.tables import Table
 from airloom.results import RunReader
@@ -25,6 +25,8 @@ def all_tables(run: RunReader) -> list[Table]:
         radio.channels(run),
         radio.radios(run),
         radio.links(run),
+        control.messages(run),
+        control.answers(run),
         tables.nodes(run),
         tables.profile(run),
         tables.programs(run),

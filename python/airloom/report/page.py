@@ -6,7 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airloom.report import figures, grid, plots, radio, series, slices, sweeps, tables, together, topology
+from airloom.report import (
+    control,
+    figures,
+    grid,
+    plots,
+    radio,
+    series,
+    slices,
+    sweeps,
+    tables,
+    together,
+    topology,
+)
 from airloom.report.in_force import in_force
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
@@ -69,6 +81,11 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
                 radio.radios(run),
                 radio.links(run),
             ),
+        ),
+        Chapter(
+            "OpenFlow",
+            drawings=_known(control.drawing(run, frame)),
+            tables=_there(control.messages(run), control.answers(run)),
         ),
         Chapter("Over time", drawings=plots.over_time(found, run.details.happenings)),
         Chapter("Distributions", drawings=plots.distributions(found)),

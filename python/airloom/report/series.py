@@ -26,7 +26,7 @@ GAP = 3
 
 Floats = npt.NDArray[np.float64]
 
-BUILT_IN = ("host", "node", "engine", "radio", "radio-link")
+BUILT_IN = ("host", "node", "engine", "radio", "radio-link", "control")
 """Measurements recorded by the runtime itself, with their own plots."""
 
 _TITLES = {

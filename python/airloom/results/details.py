@@ -104,6 +104,44 @@ class Captured(Part):
     octets: int = 0
 
 
+class ControlMessages(Part):
+    """OpenFlow messages of one type in one direction of a control channel; times in engine ns."""
+
+    switch: str
+    controller: str
+    sender: Literal["switch", "controller"]
+    message: str
+    """Such as ``PACKET_IN``."""
+    version: str
+    """Version of OpenFlow; a HELLO has the latest one of its sender."""
+    count: int
+    octets: int
+    first_ns: int
+    """Negative before time zero, like the handshake."""
+    last_ns: int
+    error: str = ""
+    """Type and code of an ERROR."""
+
+
+class ControlAnswers(Part):
+    """Time from a PACKET_IN to the controller's answers of one type, in ns."""
+
+    switch: str
+    controller: str
+    answer: Literal["PACKET_OUT", "FLOW_MOD"]
+    asked: int
+    """Number of PACKET_INs."""
+    asked_per_s: float | None = None
+    """Their mean rate from the first to the last one; null with fewer than two."""
+    answered: int
+    found_by: dict[str, int] = Field(default_factory=dict)
+    """How many answers were found by ``buffer``, ``frame`` or ``addresses`` (see
+    :mod:`airloom.measure.openflow`)."""
+    median_ns: int | None = None
+    p99_ns: int | None = None
+    max_ns: int | None = None
+
+
 class Vertex(Part):
     """A node, switch or hub in the topology picture."""
 
@@ -248,6 +286,10 @@ class Details(Part):
     happenings: tuple[Happening, ...] = ()
     captured: Captured | None = None
     """Only with captures."""
+    control: tuple[ControlMessages, ...] = ()
+    """Messages of the control channels of Open vSwitches; only with captures. Samples of ``control``
+    contain their rates: the metric is the type, the node ``SWITCH`` and its slice."""
+    control_answers: tuple[ControlAnswers, ...] = ()
     guidance: tuple[Advice, ...] = ()
     """Advice for figures between nodes of kinds that were calibrated on this machine."""
     topology: Topology = Topology()

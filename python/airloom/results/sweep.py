@@ -180,6 +180,7 @@ class SweepWriter:
             for one in self.index.points
         )
         self.index = self.index.model_copy(update={"points": points})
+        self._results.pop(point.folder, None)
         self._write_index()
         self._write_result(self._state(()))
 

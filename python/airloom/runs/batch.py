@@ -22,10 +22,12 @@ from airloom.results.writer import label_of
 from airloom.runs import notebook, underlay
 from airloom.runs.progress import Watcher
 from airloom.runs.single import Interrupted, OneRun, claims_of
+from airloom.verdict import disturbed
 
 if TYPE_CHECKING:
     from airloom.planning.gate import Experiment
     from airloom.planning.plan import Plan
+    from airloom.results.sweep import Point
     from airloom.scenario.model import Scenario
 
 
@@ -56,6 +58,7 @@ def run(
     capture: bool | Capture = False,
     profile: bool = False,
     resume: bool = False,
+    tries: int = 1,
     watcher: Watcher | None = None,
 ) -> RunResult:
     """Runs a scenario: all points of its sweep and all repetitions, one after the other.
@@ -64,8 +67,9 @@ def run(
     the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes frames as pcapng: all of them,
     or those of a :class:`Capture`. ``profile`` samples with perf where the processors' time goes.
     ``watcher`` receives the progress; in a notebook a bar shows it by default.
-    ``resume`` continues an interrupted sweep. Raises ``LabError`` if the run fails; the folder has the
-    data so far. Ctrl-C stops it in an orderly way.
+    ``resume`` continues an interrupted sweep. ``tries`` is the largest number of runs of each point: it
+    is run again if the machine disturbed it, and the verdict notes that. Raises ``LabError`` if the
+    run fails; the folder has the data so far. Ctrl-C stops it in an orderly way.
     """
     experiment = prepare(source, overrides=overrides, seed=seed, repetitions=repetitions)
     doctor.require_basics(taps=experiment.has_taps, shares=experiment.shares)
@@ -76,6 +80,7 @@ def run(
         capture=capture,
         profile=profile,
         resume=resume,
+        tries=tries,
         watcher=watcher or notebook.watcher(),
     )
 
@@ -114,12 +119,13 @@ def execute(
     capture: bool | Capture,
     resume: bool,
     watcher: Watcher,
+    tries: int = 1,
     profile: bool = False,
     engine: Callable[[int], _engine.Engine] = _engine.Engine,
 ) -> RunResult:
     """Executes all runs of an experiment and writes them into a folder.
 
-    ``engine`` makes the engine of an experiment of one run.
+    ``tries`` as of :func:`run`. ``engine`` makes the engine of an experiment of one run.
     """
     plans = experiment.plans
     captured = Capture.of(capture)
@@ -127,17 +133,50 @@ def execute(
         for plan in plans:
             captured.wanted(plan)  # refused before anything is written
     if len(plans) == 1 and not experiment.scenario.sweep:
-        with _single(plans[0], folder) as writer:
-            one = OneRun(plans[0], writer, watcher, capture=captured, profile=profile, engine=engine)
-            _conduct(one)
+        plan = plans[0]
+
+        def once(notes: tuple[str, ...]) -> Result:
+            with _single(plan, folder, replace=bool(notes)) as writer:
+                return _conduct(
+                    OneRun(
+                        plan, writer, watcher, capture=captured, profile=profile, engine=engine, notes=notes
+                    )
+                )
+
+        undisturbed(once, tries, watcher)
     else:
-        _sweep(experiment, folder, capture=captured, profile=profile, resume=resume, watcher=watcher)
+        _sweep(
+            experiment,
+            folder,
+            capture=captured,
+            profile=profile,
+            resume=resume,
+            tries=tries,
+            watcher=watcher,
+        )
     return RunResult(folder)
 
 
-def _single(plan: Plan, folder: Path) -> RunWriter:
+def undisturbed(once: Callable[[tuple[str, ...]], Result], tries: int, watcher: Watcher) -> Result:
+    """Runs ``once`` until the machine does not disturb it, at most ``tries`` times.
+
+    It receives the notes for its verdict: what disturbed the runs before.
+    """
+    notes: tuple[str, ...] = ()
+    for number in range(1, tries + 1):
+        result = once(notes)
+        if number == tries or not disturbed(result.verdict):
+            break
+        why = f"{result.verdict.status}: {result.verdict.reasons[0]}"
+        watcher.problem(f"run again, {number + 1} of at most {tries}, since it was {why}")
+        notes = (*notes, f"run {number} of this point was replaced, since it was {why}")
+    return result
+
+
+def _single(plan: Plan, folder: Path, *, replace: bool) -> RunWriter:
     return RunWriter(
         folder,
+        replace=replace,
         scenario=plan.scenario.name,
         seed=plan.seed,
         kinds=kinds_of(plan),
@@ -152,6 +191,7 @@ def _sweep(
     capture: Capture | None,
     profile: bool,
     resume: bool,
+    tries: int,
     watcher: Watcher,
 ) -> None:
     scenario = experiment.scenario
@@ -170,7 +210,7 @@ def _sweep(
     ) as sweep:
         for note in sweep.notes:
             watcher.problem(note)
-        failures = _points(experiment, sweep, capture=capture, profile=profile, watcher=watcher)
+        failures = _points(experiment, sweep, capture=capture, profile=profile, tries=tries, watcher=watcher)
         sweep.finish(_claims(experiment, folder))
     if failures:
         where, first = failures[0]
@@ -182,7 +222,13 @@ def _sweep(
 
 
 def _points(
-    experiment: Experiment, sweep: SweepWriter, *, capture: Capture | None, profile: bool, watcher: Watcher
+    experiment: Experiment,
+    sweep: SweepWriter,
+    *,
+    capture: Capture | None,
+    profile: bool,
+    tries: int,
+    watcher: Watcher,
 ) -> list[tuple[str, LabError]]:
     """Executes the runs that have no result yet. Returns the errors of failed runs, by folder."""
     points = sweep.index.points
@@ -194,17 +240,21 @@ def _points(
         labels = sweep.index.labels
         text = ", ".join(f"{labels.get(path, path)}={value}" for path, value in point.values.items())
         watcher.point(number, len(points), text or f"repetition {point.repetition + 1}")
-        writer = sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=plan.scenario.to_yaml())
-        with writer:
-            try:
-                _conduct(OneRun(plan, writer, watcher, capture=capture, profile=profile))
-            except Interrupted:
+
+        def once(notes: tuple[str, ...], point: Point = point, plan: Plan = plan) -> Result:
+            text = plan.scenario.to_yaml()
+            with sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=text) as writer:
+                return _conduct(OneRun(plan, writer, watcher, capture=capture, profile=profile, notes=notes))
+
+        try:
+            undisturbed(once, tries, watcher)
+        except Interrupted:
+            raise
+        except RunError as error:
+            if error.code.startswith("results."):
                 raise
-            except RunError as error:
-                if error.code.startswith("results."):
-                    raise
-                watcher.problem(str(error))
-                failures.append((point.folder, error))
+            watcher.problem(str(error))
+            failures.append((point.folder, error))
     return failures
 
 

@@ -25,12 +25,14 @@ from airloom.errors import RunError, translated
 from airloom.nodes.all_nodes import Nodes
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
+from airloom.nodes.network.control_capture import ControlCapture
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.network.published_ports import PublishedPorts
 from airloom.nodes.process import scheduling
 from airloom.nodes.process.scheduling import on_processors
 from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.capture import Capture
+from airloom.planning.cpus import POLICIES
 from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
 from airloom.runs import underlay
@@ -50,6 +52,7 @@ class World:
         visible: Sequence[Path] = (),
         capture: Capture | None = None,
         captured: Path | None = None,
+        control: ControlCapture | None = None,
         on_node_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
         engine: Callable[[int], _engine.Engine] = _engine.Engine,
@@ -76,6 +79,8 @@ class World:
         self._visible = tuple(visible)
         self._capture = capture
         self._captured = captured
+        self.control = control
+        """Captures the control channels of switches; None without captures."""
         """File or folder of the capture."""
         self._on_node_failure = on_node_failure
         self._log_path = log_path
@@ -111,6 +116,7 @@ class World:
                     visible=self._visible,
                     on_failure=self._on_node_failure,
                     log_path=self._log_path,
+                    control=self.control,
                 )
             )
             self.nodes = nodes.bring_up()
@@ -135,7 +141,10 @@ class World:
 
     def begin(self) -> None:
         """Sets time zero: starts the engine's clock."""
+        fixed = self.plan.engine_scheduling
         with translated(), on_processors(self.plan.engine_processors) as started:
+            if fixed is not None:
+                self.engine.schedule(POLICIES[fixed.policy], fixed.priority, fixed.nice)
             self.zero = self.engine.start()
         self._engine_tasks = started
         self.running = True
@@ -180,7 +189,7 @@ class World:
             f"{'guests' if name in guests else 'nodes'}[{name}].cpus": words
             for name, words in of_nodes.items()
         }
-        if self.plan.engine_processors:
+        if self.plan.engine_processors or self.plan.engine_scheduling is not None:
             tasks = scheduling.of_engine(self._engine_tasks)
             found |= {"engine.cpus": " / ".join(one.text for one in tasks)} if tasks else {}
         return found

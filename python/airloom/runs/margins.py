@@ -91,6 +91,36 @@ def of_run(
     return found
 
 
+def of_slices(plan: Plan, margins: Mapping[str, Margin]) -> list[str]:
+    """Says for each slice how much of an effect on its flows may be coupling by the host.
+
+    Empty for fewer than two slices with flows.
+    """
+    owner = {
+        radio.node: radio.grant.slice
+        for medium in plan.media.values()
+        for radio in medium.radios
+        if radio.grant is not None
+    }
+    found: dict[str, list[Margin]] = {}
+    for asked in plan.scenario.measurements:
+        if asked.tool.source in owner and asked.name in margins:
+            found.setdefault(owner[asked.tool.source], []).append(margins[asked.name])
+    if len(found) < 2:
+        return []
+    worst = {
+        name: Margin(
+            max(one.share for one in each), max(one.late for one in each), max(one.worst for one in each)
+        )
+        for name, each in found.items()
+    }
+    return [
+        f"slice {name}: coupling by the host is {margin}; an effect of other slices beyond that is "
+        "coupling by radio"
+        for name, margin in worst.items()
+    ]
+
+
 def weigh(
     plan: Plan, measured: Sequence[Measurement], margins: Mapping[str, Margin], verdict: Verdict
 ) -> tuple[list[Claim], Verdict]:

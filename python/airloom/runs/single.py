@@ -7,7 +7,7 @@ import hashlib
 import math
 import shlex
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -19,14 +19,16 @@ from airloom.host import binaries
 from airloom.host.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
 from airloom.measure.flow import FlowReading
+from airloom.nodes.network.control_capture import ControlCapture
 from airloom.planning import host_needs, in_force, inputs
 from airloom.planning.capture import Capture
 from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
-from airloom.runs import evidence, margins, slice_monitor
+from airloom.runs import evidence, flow_loops, margins, slice_monitor
 from airloom.runs.capture_watch import CaptureWatch
+from airloom.runs.control_messages import Summary, control_capture, summary
 from airloom.runs.emulation import World
 from airloom.runs.host_monitor import HostWatch, NodeTrack
 from airloom.runs.measurement import Measuring
@@ -68,8 +70,11 @@ class OneRun:
         profile: bool = False,
         measure: bool = True,
         engine: Callable[[int], _engine.Engine] = _engine.Engine,
+        notes: Sequence[str] = (),
     ) -> None:
+        """``notes`` are added to those of the verdict."""
         self._engine = engine
+        self._notes = tuple(notes)
         self.plan = plan
         self.writer = writer
         self.watcher = watcher
@@ -94,7 +99,11 @@ class OneRun:
         self._watch: HostWatch | None = None
         self._radios: RadioWatch | None = None
         self._annotation = SliceAnnotation(plan)
+        self._within: correct.Intervals = {}
         self._captures: CaptureWatch | None = None
+        self._control: ControlCapture | None = None
+        self._messages = Summary()
+        self._loops: list[str] = []
         self._stack = contextlib.ExitStack()
         self._closed = False
         self._judged = Verdict()
@@ -127,12 +136,15 @@ class OneRun:
             raise lack
         self.watcher.phase(f"bringing up {len(plan.nodes)} nodes")
         with contextlib.ExitStack() as stack:
+            if self._keep_capture and self._capture is not None:
+                self._control = stack.enter_context(control_capture(plan, self._capture, writer.folder))
             world = stack.enter_context(
                 World(
                     plan,
                     visible=[writer.folder, *folders_of(plan)],
                     capture=self._capture,
                     captured=self._captured,
+                    control=self._control,
                     on_node_failure=self._node_failed,
                     log_path=writer.log_path,
                     engine=self._engine,
@@ -194,6 +206,8 @@ class OneRun:
             self.writer.abort(str(failure), details=self._details)
             raise failure
         claims, verdict = margins.weigh(self.plan, self.measured, self._margins, self._judged)
+        by_host = margins.of_slices(self.plan, self._margins)
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *by_host)})
         result = self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
         self.watcher.finished(result)
         return result
@@ -216,9 +230,11 @@ class OneRun:
             self._captures.finish()
         self._record_host(watch, lateness)
         self._record_radios()
+        self._record_control()
+        self._loops = flow_loops.notes(self.world)
         found = slice_monitor.violations(self.world)
         self.writer.violations, self.writer.violations_unrecorded = found
-        self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load)
+        self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load, self._within)
         self._judged = self._judge(watch, ledger, lateness)
         self._margins = margins.of_run(self.plan, ledger, lateness, watch.node_wait(), self.world.now())
         self._details = self._describe(watch, ledger, lateness)
@@ -244,6 +260,7 @@ class OneRun:
             samples = reading.samples()
             self.writer.record_table(measuring.name, samples)
             self._annotation.add(measuring.name, samples)
+            self._within |= correct.intervals(measuring.name, samples)
         except LabError as error:
             self.runner.fail(error)
 
@@ -292,26 +309,29 @@ class OneRun:
             for measurement, metric, node, shares in series
         ]
         times, octets = [at for at, _ in available], [float(one) for _, one in available]
-        tables.append(("host", "memory_available", "octets", "", times, octets))
-        for measurement, metric, unit, node, times, values in tables:
-            try:
-                self.writer.record(measurement, metric, unit, times, values, node=node)
-            except LabError as error:
-                self.watcher.problem(str(error))
-                return
+        self._record_all([*tables, ("host", "memory_available", "octets", "", times, octets)])
 
     def _record_radios(self) -> None:
         """Writes positions of radios, their traffic per peer, and the activity of slices beside flows."""
         radios = self._radios
         assert radios is not None
         radios.finish()
-        annotations = self._annotation.annotations(radios.totals)
-        for measurement, metric, unit, whose, times, values in chain(radios.series(), annotations):
+        self._record_all(chain(radios.series(), self._annotation.annotations(radios.totals)))
+
+    def _record_all(self, series: Iterable[tuple[str, str, str, str, Any, Any]]) -> None:
+        """Writes series: measurement, metric, unit, node, times and values."""
+        for measurement, metric, unit, whose, times, values in series:
             try:
                 self.writer.record(measurement, metric, unit, times, values, node=whose)
             except LabError as error:
                 self.watcher.problem(str(error))
                 return
+
+    def _record_control(self) -> None:
+        """Decodes the captured control channels and writes the rates of their messages."""
+        if self._control is not None:
+            self._messages = summary(self._control, self.runner.zero_realtime)
+            self._record_all(self._messages.series(self.world.now()))
 
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Verdict:
         notes = (
@@ -329,7 +349,12 @@ class OneRun:
             paused=evidence.paused(ledger),
             above_ceiling=self._above_ceiling,
             length=self.world.now(),
-            notes=[*self.world.notes, *(note for note in notes if note is not None), *self._missed()],
+            notes=[
+                *self._notes,
+                *self.world.notes,
+                *(note for note in notes if note is not None),
+                *self._missed(),
+            ],
         )
         return judge(seen, self.plan.scenario.limits)
 
@@ -340,9 +365,10 @@ class OneRun:
         return platform_versions(plans, nodes) | tool_versions(steps, plans, nodes)
 
     def _missed(self) -> list[str]:
-        """A note on frames that the disk was too slow for."""
+        """Notes on frames that are in no capture, and on messages that were not decoded."""
         skipped = self._captures.skipped if self._captures is not None else 0
-        return [f"{skipped:,} frames are missing in the capture: the disk was too slow"] if skipped else []
+        missed = f"{skipped:,} frames are missing in the capture: the disk was too slow"
+        return [*([missed] if skipped else []), *self._messages.notes, *self._loops]
 
     def _describe(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Details:
         runner = self.runner
@@ -373,6 +399,8 @@ class OneRun:
                 Happening(t_ns=at, what=what, kind=kind) for at, what, kind in runner.happenings
             ),
             captured=self._captures.counts if self._captures is not None else None,
+            control=tuple(self._messages.messages),
+            control_answers=tuple(self._messages.answers),
             topology=topology_of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),
             channels=channels_of(self.world),

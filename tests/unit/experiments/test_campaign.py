@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from airloom.errors import HostError, RunError
+from airloom.experiments import campaign as campaigns
 from airloom.experiments import capacity_search, orbit, usable_kinds
 from airloom.experiments import paper as published
 from airloom.experiments.campaign import Campaign, Case
@@ -156,6 +157,22 @@ def test_a_point_is_repeated_until_its_interval_is_narrow(
     }
     assert said[0] == "3 points, 3 to 10 runs each: about 45 s to 2 min 30 s", "said before the first run"
     assert "at least" in said[1]
+
+
+def test_at_the_limit_of_an_experiment_only_the_widest_intervals_were_narrowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two seconds a run: nine certain ones, and two more.
+    monkeypatch.setattr(campaigns, "OVERHEAD", 0.0)
+    monkeypatch.setattr(campaigns, "LONGEST", 22.5)
+    result, said = repeated(
+        tmp_path, monkeypatch, Repetitions(("rate",)),
+        wide=[100.0, 110.0, 100.0, 105.0], wider=[100.0, 140.0, 100.0, 120.0], narrow=[100.0, 105.0, 100.0],
+    )  # fmt: skip
+    points = {one.labels["platform"]: one for one in result.repeated}
+    assert {name: one.n for name, one in points.items()} == {"wide": 4, "wider": 4, "narrow": 3}
+    assert {one.stopped for one in points.values()} == {"the limit of 22.5 s of the experiment"}
+    assert said[0] == "3 points, 3 to 10 runs each: about 18 s to 22.5 s"
 
 
 def test_invalid_runs_are_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +362,7 @@ def test_a_point_outside_is_kept_for_the_same_scenario_alone(
 ) -> None:
     made: list[str] = []
 
-    def measure(place: Path) -> tuple[dict[str, tuple[float, str]], bool]:
+    def measure(place: Path, _: Scenario) -> tuple[dict[str, tuple[float, str]], bool]:
         assert not list(place.iterdir()), "what an earlier measurement left is gone"
         made.append(place.name)
         (place / "left").touch()

@@ -26,7 +26,7 @@ pytest.importorskip("airloom._engine")
 Outcomes = Mapping[str, str]
 FAILS = {"fails", "implausible-in-source"}
 CHAINS = ("net-wired-chain", "net-wireless-chain", "net-kinds-wired", "net-kinds-wireless")
-IN_FULL = ("orbit-udp-load", "orbit-coupling", "mtu-study", *CHAINS)
+IN_FULL = ("orbit-file-transfer", "orbit-udp-load", "orbit-coupling", "mtu-study", *CHAINS)
 """Whose quick form lacks a claim, or length."""
 ALL = ("netns", "uml", "qemu")
 CHOICES = {"orbit-kinds": ALL, "net-kinds-wired": ALL, "net-kinds-wireless": ALL}

@@ -39,6 +39,7 @@ class Rule:
 
 
 NEW = request((5, 6), slice="another", nodes=["b1"])
+LIVE = "http://127.0.0.1:8400/abc/?token=def"
 RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/v1/health"): Rule(OPEN),
     ("GET", "/v1/me"): Rule(ALL, "read"),
@@ -64,6 +65,7 @@ RULES: dict[tuple[str, str], Rule] = {
     ("POST", "/v1/reservations/check"): Rule(MEMBER, "reserve", NEW, hidden=True),
     ("GET", "/v1/reservations/{identity}"): Rule(VIEWER, "read", hidden=True),
     ("GET", "/v1/reservations/{identity}/grant"): Rule(HOLDER, "reserve", hidden=True),
+    ("PUT", "/v1/reservations/{identity}/live"): Rule(HOLDER, "reserve", {"url": LIVE}, hidden=True),
     ("POST", "/v1/reservations/{identity}/extend"): Rule(HOLDER, "reserve", {"end": at(3)}, hidden=True),
     ("POST", "/v1/reservations/{identity}/release"): Rule(HOLDER, "reserve", hidden=True),
 }

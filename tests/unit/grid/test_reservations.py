@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -186,6 +187,37 @@ def test_an_early_release_frees_the_rest(one_node: Manager) -> None:
     one_node.book((1, 4), slice="t", radios=2)
     query = f"/v1/calendar?from={at(0)}&to={at(4)}".replace("+", "%2B")
     assert [one["slice"] for one in one_node.must("GET", query)] == ["s", "t"]
+
+
+def test_the_live_page_of_a_run_is_for_the_project_and_while_it_runs(one_node: Manager) -> None:
+    one = one_node.book((1, 2))
+    path, live = f"{BOOK}/{one['id']}/live", {"url": "http://127.0.0.1:8401/a_b/?token=c-D0"}
+    assert one["live"] is None
+    assert one_node.refused("PUT", path, live)["code"] == "reservation.inactive"
+    one_node.now += 3600
+    assert one_node.must("PUT", path, live)["live"] == live["url"]
+    member, outsider = one_node.user("m", "viewer"), one_node.user("o", "lead", "q")
+    assert one_node.must("GET", BOOK, token=member)[0]["live"] == live["url"]
+    assert one_node.must("GET", BOOK, token=outsider) == []
+    query = f"/v1/calendar?from={at(0)}&to={at(4)}".replace("+", "%2B")
+    assert "live" not in str(one_node.must("GET", query, token=outsider))
+    for wrong in ("javascript:alert(1)", 'http://a/"onclick', "http://a/ b", "http://" + "a" * 300):
+        assert one_node.refused("PUT", path, {"url": wrong})["code"] == "value.invalid"
+    assert one_node.must("PUT", path, {"url": None})["live"] is None
+    one_node.must("PUT", path, live)
+    one_node.now += 3600
+    assert one_node.must("GET", f"{BOOK}/{one['id']}")["live"] is None, "the window is over"
+
+
+def test_a_database_of_the_first_version_is_brought_to_this_one(tmp_path: Path) -> None:
+    manager = Manager(tmp_path / "grid.db")
+    booked = manager.book((0, 1))
+    with manager.database.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE reservations DROP COLUMN live")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    manager.database.upgrade()
+    assert manager.must("GET", f"{BOOK}/{booked['id']}")["grant"] == booked["grant"]
+    manager.close()
 
 
 def test_an_extension_keeps_the_grant_or_says_how_far_it_goes(one_node: Manager) -> None:

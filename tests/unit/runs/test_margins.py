@@ -143,3 +143,28 @@ def test_what_would_have_held_without_the_machine(text: str, decided: bool):
         return VALUES[name]
 
     assert margins.is_decided(text, values, KNOWN) == decided
+
+
+SLICES = """
+name: slices
+media: {air: {}}
+nodes:
+  n1: {position: [0 m, 0 m], radios: {w0: , w1: }}
+  n2: {position: [1 m, 0 m], radios: {w0: , w1: }}
+slices:
+  one: {grant: {nodes: [n1, n2], channels: [36]}}
+  two: {grant: {nodes: [n1, n2], channels: [40]}}
+measurements:
+  - {name: a, traffic: {from: n1-one, to: n2-one, rate: 1 Mbit/s}}
+  - {name: b, traffic: {from: n1-one, to: n2-one, rate: 1 Mbit/s}}
+"""
+SECOND_FLOW = "  - {name: c, traffic: {from: n1-two, to: n2-two, rate: 1 Mbit/s}}\n"
+
+
+def test_the_hosts_part_of_the_coupling_is_that_of_a_slices_worst_flow():
+    known = {"a": Margin(0.01, 1e-6, 2e-6), "b": Margin(0.002, 5e-6, 6e-6), "c": Margin()}
+    one, two = margins.of_slices(check(read(SLICES + SECOND_FLOW)).plans[0], known)
+    assert one.startswith("slice one: coupling by the host is up to 1 % of a rate, up to 5 us")
+    assert two.startswith("slice two: coupling by the host is up to 0 % of a rate, up to 0 s")
+    assert margins.of_slices(check(read(SLICES)).plans[0], known) == []
+    assert margins.of_slices(plan(), known) == []

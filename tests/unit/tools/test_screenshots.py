@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,13 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
             assert isinstance(words[-1], Path)
             words[-1].write_text("a page")
 
+    def live_picture(shot: Any, folder: Path, place: Path, *, every: bool) -> Path:
+        path = place / f"{shot.name}.webp"
+        path.write_text(folder.name)
+        return path
+
     monkeypatch.setattr(module, "airloom", airloom)
+    monkeypatch.setattr(module, "live_picture", live_picture)
     return module
 
 
@@ -81,7 +88,8 @@ def test_all_pictures_are_made_of_valid_runs(tool, monkeypatch, places) -> None:
     made = {one.name: one.read_text() for one in places[1].iterdir()}
     assert made["report-single.webp"] == "single"
     assert made["report-side-by-side.webp"] == "runs"
-    assert len(made) == 8
+    assert made["live.webp"] == "live"
+    assert len(made) == 9
     assert {one.name for one in (REPOSITORY / "docs/pictures").iterdir()} == set(made)
 
 

@@ -263,6 +263,14 @@ def release(reservations: InReservations, caller: Calling, identity: Identity) -
     return reservations.release(caller, identity)
 
 
+@api.put("/reservations/{identity}/live", tags=["reservations"])
+def set_live(
+    reservations: InReservations, caller: Calling, identity: Identity, body: messages.LivePage
+) -> Answer:
+    """Tells the project's members where the run in a reservation can be watched."""
+    return reservations.set_live(caller, identity, body.url)
+
+
 def create(accounts: Accounts, reservations: Reservations, rate: Rate) -> FastAPI:
     """Returns the application."""
 

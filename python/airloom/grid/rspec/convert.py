@@ -175,7 +175,7 @@ def _attributes(settings: Any) -> str:
     """Returns the attributes of a direction; what an RSpec has no words for is left out."""
     rate, delay, loss = settings.constant_rate, settings.delay, settings.loss
     found = f' capacity="{max(1, round(rate / 1000))}"' if rate else ""
-    found += f' latency="{delay / 1e6:g}"' if delay else ""
+    found += f' latency="{Decimal(delay).scaleb(-6).normalize():f}"' if delay else ""
     return found + (f' packet_loss="{loss:g}"' if isinstance(loss, float) and loss else "")
 
 

@@ -114,6 +114,8 @@ class Reservation(Table):
     """While it waits: the latest start."""
     asked: Mapped[dict[str, Any]] = mapped_column(JSON)
     grant: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    live: Mapped[str | None] = mapped_column(String(300))
+    """URL of the live page of its run."""
 
     project: Mapped[Project] = relationship(lazy="joined")
     user: Mapped[User] = relationship(lazy="joined")

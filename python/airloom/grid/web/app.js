@@ -56,6 +56,16 @@ function act(text, label, does) {
   return button;
 }
 
+function link(text, label, url) {
+  const made = document.createElement("a");
+  made.textContent = text;
+  made.setAttribute("aria-label", label);
+  made.href = url;
+  made.target = "_blank";
+  made.rel = "noopener noreferrer";
+  return made;
+}
+
 function listed(reservations) {
   const body = find("list").querySelector("tbody");
   body.replaceChildren();
@@ -70,6 +80,7 @@ function listed(reservations) {
     const more = nodes.length > 6 ? ` and ${nodes.length - 6} more` : "";
     cell(row, grant ? `${nodes.slice(0, 6).join(" ")}${more}; channel ${grant.channels.join(", ")}` : "waits");
     const does = cell(row, "");
+    if (one.live) does.append(link("Live", `Watch the run of ${one.slice}`, one.live), " ");
     if (grant) does.append(act("+1 h", `Extend ${one.slice} by an hour`, async () => {
       await call("POST", `/reservations/${one.id}/extend`, { end: stamp(Date.parse(one.end) + HOUR) });
       return `${one.slice} ends an hour later`;

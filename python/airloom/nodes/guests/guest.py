@@ -62,6 +62,8 @@ class Machine:
     modules: tuple[str, ...] = ()
     """Kernel modules to load, in order."""
     module_folder: str | None = None
+    radio_stream: str | None = None
+    """The character device on which the guest passes on the messages of its radios."""
 
 
 class GuestNode(InnerNode):
@@ -69,6 +71,8 @@ class GuestNode(InnerNode):
 
     monitored: ClassVar[bool] = False
     """Whether the link status of its cards is set by a monitor."""
+    virtio_radios: ClassVar[bool] = True
+    """Whether its machine has a virtio device for radios; if not, they need a stream."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(plan, kind, namespace, site)
@@ -175,7 +179,8 @@ class GuestNode(InnerNode):
         """Its wireless device and the socket of that, made when they are first needed."""
         if self._wlan is None and self.radios:
             made = GuestSocket.open()
-            self._wlan = (made, _engine.WlanDevice(made.listener.fileno()))
+            device = _engine.WlanDevice(made.listener.fileno(), stream=not self.virtio_radios)
+            self._wlan = (made, device)
         return self._wlan
 
     @property
@@ -199,6 +204,9 @@ class GuestNode(InnerNode):
                 **self._world(machine.root),
                 "modules": machine.modules,
                 "module_folder": machine.module_folder,
+                "radios": None
+                if machine.radio_stream is None
+                else {"count": self.radios, "device": machine.radio_stream},
             },
         }
         self.timeout = machine.timeout

@@ -181,8 +181,8 @@ def card_name(interface: InterfacePlan) -> str:
 
 
 def outer(plan: NodePlan) -> NodePlan:
-    """A node's plan on the host: its interfaces, if connected through TAPs, without addresses."""
+    """A node's plan on the host: its cards, if connected through TAPs, without addresses."""
     assert plan.guest is not None
-    interfaces = plan.interfaces if plan.guest.network == "tap" else ()
-    bare = tuple(replace(interface, addresses=()) for interface in interfaces)
+    cards = [one for one in plan.interfaces if one.wlan is None and plan.guest.network == "tap"]
+    bare = tuple(replace(card, addresses=()) for card in cards)
     return replace(plan, interfaces=bare, routes=(), forwarding=False, files={}, sysctl={})

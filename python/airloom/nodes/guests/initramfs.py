@@ -14,10 +14,12 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from airloom.host import binaries
-from airloom.nodes.guests.modules import content_of
+from airloom.nodes.guests.modules import content_of, module_name
 
 _FOLDER, _FILE = 0o040755, 0o100755
 _WORD = 4
+_REGULATORY = ("/lib/firmware/regulatory.db", "/lib/firmware/regulatory.db.p7s")
+"""The regulatory database and its signature, which the kernel reads when its 802.11 stack starts."""
 
 
 def archive(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
@@ -35,16 +37,23 @@ def descriptor(files: Sequence[str] = (), early: Sequence[str] = ()) -> int:
     """A descriptor of the guests' archive; this module keeps ownership.
 
     ``files`` (modules, firmware) keep their paths in the archive; modules in ``early`` are loaded in
-    order before anything else.
+    order before anything else, with their parameters on the kernel's command line.
     """
     program = binaries.find("airloom-init")
     return _made(program, program.stat().st_mtime_ns, tuple(files), tuple(early))
 
 
+def regulatory() -> tuple[str, ...]:
+    """The files of the regulatory database, if it is installed."""
+    return tuple(path for path in _REGULATORY if Path(path).is_file())
+
+
 @lru_cache
 def _made(program: Path, _: int, paths: tuple[str, ...], early: tuple[str, ...]) -> int:
     files = {"/init": program.read_bytes()} | {path: Path(path).read_bytes() for path in paths}
-    files |= {f"/early/{number:02}": content_of(Path(path)) for number, path in enumerate(early)}
+    files |= {
+        f"/early/{number:02}-{module_name(path)}": content_of(Path(path)) for number, path in enumerate(early)
+    }
     content = archive(files, ("/dev", "/proc", "/sys", "/root"))
     held = os.memfd_create("airloom-initramfs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(os.dup(held), "wb") as file:

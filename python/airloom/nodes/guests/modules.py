@@ -73,5 +73,10 @@ def content_of(path: Path) -> bytes:
     return octets
 
 
+def module_name(path: str) -> str:
+    """Name of the module in a file."""
+    return _name(Path(path).name)
+
+
 def _name(file: str) -> str:
     return file.partition(".")[0].replace("-", "_")

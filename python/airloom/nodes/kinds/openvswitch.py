@@ -226,7 +226,7 @@ class OpenVSwitchKind(NetnsKind):
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         require_programs()
-        self.relay = Relay(site.namespace_of)
+        self.relay = Relay(site.namespace_of, site.control)
 
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
         for place in {place for plan in plans for place in _outside(plan)}:

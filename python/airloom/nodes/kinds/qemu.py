@@ -36,9 +36,14 @@ INSTALL_KERNEL = "sudo apt-get install linux-image-amd64"
 _CHANNEL = "virtio_console"
 _BASIC = ("virtio_pci", _CHANNEL, "virtio_net", "overlay")
 _SHARED = ("9pnet_virtio", "9p")
+_RADIOS = "mac80211_hwsim"
+_CIPHERS = ("ctr", "ccm", "gcm", "cmac")
+"""Modules for WPA, which the kernel cannot load itself: it looks for them in the initramfs."""
 _DISK = ("virtio_blk", "crc32c_generic")
 """Modules for a disk root. File systems request the checksum's module under another name."""
 _MODULES = Path("/lib/modules")
+_WORDS = "console=ttyS0 quiet panic=-1 mac80211_hwsim.radios=0"
+"""The kernel's command line: its radios are created when the guest is set up."""
 _TIMEOUT = 120.0
 """Seconds for a guest to become ready; in software it takes ten on an idle processor."""
 _SCRATCH = 64 << 20
@@ -60,6 +65,7 @@ class QemuNode(GuestNode):
     """A QEMU virtual machine."""
 
     monitored: ClassVar[bool] = True
+    virtio_radios: ClassVar[bool] = False
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(plan, kind, namespace, site)
@@ -68,19 +74,23 @@ class QemuNode(GuestNode):
 
     def machine(self) -> Machine:
         settings = self.settings
-        program, kernel = program_of(), kernel_of(settings.kernel)
+        program, kernel = program_of(), kernel_of(settings.kernel, self.radios > 0)
         by = accelerator.of(program, kernel.image)
         root, disk, needed = _root(settings.root)
         folder = kernel.modules.parent
+        wireless = self.wlan_path
+        if wireless is not None:
+            needed = (*needed, _RADIOS, *_CIPHERS)
         early = modules.in_order(kernel.modules, (*_BASIC, *needed))
+        firmware = initramfs.regulatory() if wireless is not None else ()
         argv = [program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
         memory = f"{settings.memory >> 20}M"
         argv += ["-accel", by.argument, "-cpu", "max", "-m", memory]
         plain = vmlinux.descriptor(kernel.image)
-        held = [initramfs.descriptor(early=early), *([] if plain is None else [plain])]
+        held = [initramfs.descriptor(firmware, early), *([] if plain is None else [plain])]
         image = str(kernel.image) if plain is None else "/proc/self/fd/5"
         argv += ["-kernel", image, "-initrd", "/proc/self/fd/4"]
-        argv += ["-append", "console=ttyS0 quiet panic=-1 -- guest /dev/vport0p1"]
+        argv += ["-append", f"{_WORDS} -- guest /dev/vport0p1"]
         argv += ["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
         # The first device on the bus, so that it is the first in the guest.
         argv += ["-device", "virtio-serial-pci,addr=0x3", "-chardev", "socket,id=channel,fd=3"]
@@ -97,16 +107,23 @@ class QemuNode(GuestNode):
             cards = self._cards(4 + len(held), by.name == "kvm")
         before = (*held, *(path for _, path in vhost_sockets), *self._given)
         monitors = [path for node in self.inside for path in node.monitor_paths]
+        argv += [*cards, *_monitors(4 + len(before), len(monitors))]
+        after = [*before, *monitors]
+        if wireless is not None:
+            argv += ["-chardev", f"socket,id=radios,path=/proc/self/fd/{4 + len(after)}"]
+            argv += ["-device", "virtserialport,chardev=radios,nr=2"]
+            after.append(wireless)
         return Machine(
-            argv=(*argv, *cards, *_monitors(4 + len(before), len(monitors))),
+            argv=tuple(argv),
             root=root,
             memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
             timeout=_TIMEOUT,
-            descriptors=(*before, *monitors),
+            descriptors=tuple(after),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             capabilities=(CAP_DAC_READ_SEARCH,),
             devices=("kvm",) if by.name == "kvm" else (),
             module_folder=str(folder) if settings.root is None and folder != _MODULES.resolve() else None,
+            radio_stream="/dev/vport0p2" if wireless is not None else None,
         )
 
     def close(self) -> None:
@@ -114,7 +131,7 @@ class QemuNode(GuestNode):
         self._give_back()
 
     def _visible(self) -> tuple[Path, ...]:
-        kernel, root = kernel_of(self.settings.kernel), self.settings.root
+        kernel, root = kernel_of(self.settings.kernel, self.radios > 0), self.settings.root
         own = [kernel.image, kernel.modules.parent, *([Path(root)] if root is not None else [])]
         return (*super()._visible(), *own)
 
@@ -190,8 +207,9 @@ class QemuKind(GuestKind):
     )
 
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
-        for image in dict.fromkeys(plan.guest.kernel for plan in plans if plan.guest is not None):
-            kernel = kernel_of(image)
+        for plan in plans:
+            assert plan.guest is not None
+            kernel = kernel_of(plan.guest.kernel, any(one.wlan is not None for one in plan.interfaces))
             note = f"machines with {kernel.image.name} run {accelerator.of(program_of(), kernel.image).words}"
             if note not in self.notes:
                 self.notes.append(note)
@@ -221,12 +239,15 @@ def program_of() -> str:
     return found
 
 
-def kernel_of(wish: str | None) -> Kernel:
+def kernel_of(wish: str | None, radios: bool = False) -> Kernel:
     """The kernel and its modules; by default the newest usable one of the distribution.
+
+    ``radios``: it must have simulated radios (``mac80211_hwsim``).
 
     Beside ``/boot``, ``airloom/kernel`` in the user's cache is searched: a package can be unpacked
     there (``dpkg -x``) on a machine where it is not to be installed.
     """
+    needed = (*_BASIC, *_SHARED, *((_RADIOS,) if radios else ()))
     if wish is not None:
         image = Path(wish)
         found = _modules(image)
@@ -236,15 +257,22 @@ def kernel_of(wish: str | None) -> Kernel:
                 f"the modules of {image} are not on this machine",
                 cure=f"they belong into {image.parent.parent}/lib/modules or /lib/modules",
             )
-        return _fit(Kernel(image.resolve(), found.resolve()))
+        lacking = modules.lacking(found, needed)
+        if lacking:
+            raise HostError(
+                "host.qemu-kernel",
+                f"{image} has no {', '.join(lacking)}",
+                cure=f"take another kernel: {INSTALL_KERNEL}",
+            )
+        return Kernel(image.resolve(), found.resolve())
     for folder in (Path("/boot"), cache.folder("kernel", "boot")):
         for image in sorted(folder.glob("vmlinuz-*"), key=_age, reverse=True):
             found = _modules(image)
-            if found is not None and not modules.lacking(found, (*_BASIC, *_SHARED)):
+            if found is not None and not modules.lacking(found, needed):
                 return Kernel(image.resolve(), found.resolve())
     raise HostError(
         "host.qemu-kernel",
-        "no kernel for virtual machines, with 9P and virtio as modules, is in /boot",
+        f"no kernel for virtual machines, with {', '.join(needed)}, is in /boot",
         cure=INSTALL_KERNEL,
     )
 
@@ -252,17 +280,6 @@ def kernel_of(wish: str | None) -> Kernel:
 def _age(image: Path) -> list[int]:
     """The numbers of its release, for sorting kernels by age."""
     return [int(part) for part in image.name.replace("-", ".").split(".") if part.isdigit()]
-
-
-def _fit(kernel: Kernel) -> Kernel:
-    lacking = modules.lacking(kernel.modules, (*_BASIC, *_SHARED))
-    if lacking:
-        raise HostError(
-            "host.qemu-kernel",
-            f"{kernel.image} has no {', '.join(lacking)}",
-            cure=f"take another kernel: {INSTALL_KERNEL}",
-        )
-    return kernel
 
 
 def _modules(image: Path) -> Path | None:

@@ -33,8 +33,6 @@ _MODULES = Path("/usr/lib/uml/modules")
 """Folder of the distribution's modules, by kernel release."""
 _NETWORK_DEVICE, _WIRELESS_DEVICE = 1, 29
 """Virtio device identifiers."""
-_REGULATORY = (Path("/lib/firmware/regulatory.db"), Path("/lib/firmware/regulatory.db.p7s"))
-"""The regulatory database and its signature, which the kernel reads when it starts."""
 _NEEDED = ("overlay", "ipv6")
 """Modules that every guest needs; they may be built into the kernel."""
 _SCRATCH = 16 << 20
@@ -89,7 +87,7 @@ class UmlNode(GuestNode):
         firmware: tuple[str, ...] = ()
         if self.wlan_path is not None:
             devices.append((self.wlan_path, _WIRELESS_DEVICE))
-            firmware = tuple(str(path) for path in _REGULATORY if path.is_file())
+            firmware = initramfs.regulatory()
         argv += [
             f"virtio_uml.device=/proc/self/fd/{number}:{id}" for number, (_, id) in enumerate(devices, 5)
         ]

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from airloom.host.network_namespace import within
+from airloom.nodes.network.control_capture import ControlCapture
 from airloom.planning.plan import ControllerPlan
 
 LOOPBACK = "127.0.0.1"
@@ -56,6 +57,11 @@ class Line:
         """Turns to the next controller; this one becomes the last in the order."""
         self.controller, *others = (*self.standby, self.controller)
         self.standby = tuple(others)
+
+    @property
+    def whither(self) -> str:
+        """The controller, with the slice whose it is."""
+        return f"{self.controller}" if self.bridge == "br0" else f"{self.controller}, slice {self.bridge}"
 
     def __str__(self) -> str:
         where = self.switch if self.bridge == "br0" else f"{self.switch}, slice {self.bridge}"
@@ -111,10 +117,13 @@ class _Handshake:
 class Relay:
     """All control channels of a run, on one thread."""
 
-    def __init__(self, namespace_of: Callable[[str], int | None]) -> None:
+    def __init__(
+        self, namespace_of: Callable[[str], int | None], capture: ControlCapture | None = None
+    ) -> None:
         """``namespace_of`` returns the network namespace of a running node, as a descriptor."""
         self.lines: list[Line] = []
         self._namespace_of = namespace_of
+        self._capture = capture
         self._changed: list[Callable[[Line], None]] = []
         self._lock = threading.Lock()
         self._selector = selectors.DefaultSelector()
@@ -155,6 +164,8 @@ class Relay:
 
         listener = within(namespace, listen)
         line = Line(switch, bridge, controller, listener.getsockname()[1], listener, tuple(standby))
+        if self._capture is not None:
+            self._capture.add(switch, namespace, line.port, line.whither)
         with self._lock:
             self.lines.append(line)
             self._joining.append(line)

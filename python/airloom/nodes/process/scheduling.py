@@ -110,17 +110,19 @@ def groups_sessions() -> bool:
 
 @contextlib.contextmanager
 def on_processors(numbers: Sequence[int]) -> Iterator[list[int]]:
-    """Binds the threads that this thread creates meanwhile; the list then has their numbers."""
+    """Binds the threads that this thread creates meanwhile, unless ``numbers`` is empty.
+
+    The list then has the numbers of these threads.
+    """
     created: list[int] = []
-    if not numbers:
-        yield created
-        return
     own, before = os.sched_getaffinity(0), _own_tasks()
-    os.sched_setaffinity(0, numbers)
+    if numbers:
+        os.sched_setaffinity(0, numbers)
     try:
         yield created
     finally:
-        os.sched_setaffinity(0, own)
+        if numbers:
+            os.sched_setaffinity(0, own)
         created += _own_tasks() - before
 
 

@@ -22,7 +22,7 @@ from airloom.nodes.process.channel import Channel, Dispatcher, Message
 from airloom.planning.plan import MountPlan
 from airloom.units.text import of_nodes
 
-_PROTOCOL = 10
+_PROTOCOL = 11
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """Seconds for the supervisor to send its greeting; versions before 2 send none."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from airloom.planning import admission, handover, tables
+from airloom.planning import admission, guests, handover, tables
 from airloom.planning import media as words
 from airloom.planning.admission import Sliver
 from airloom.planning.channels import number_of
@@ -277,12 +277,12 @@ def _accepted(end: RadioEnd) -> Iterator[Problem]:
 
 def _wireless_device(end: RadioEnd, kind: str) -> Iterator[Problem]:
     """Checks a radio that is a wireless device of its node's kernel."""
-    if kind != "uml":
+    if kind not in guests.WIRELESS_KERNEL:
         yield Problem(
             "radio.device",
             f"a node of kind {kind} has no wireless device",
             end.said_at("device"),
-            "make it of kind uml, or leave 'device' out",
+            f"make it of kind {' or '.join(guests.WIRELESS_KERNEL)}, or leave 'device' out",
         )
     layer = end.said_at("device")[:-1]
     for key in words.OF_THE_STACK:

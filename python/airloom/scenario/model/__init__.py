@@ -24,7 +24,7 @@ from airloom.scenario.model.base import (
     Name,
     by_name,
 )
-from airloom.scenario.model.cpus import Cpus, CpusChoice, Engine, Processors
+from airloom.scenario.model.cpus import Cpus, CpusChoice, Engine, EngineCpus, Processors
 from airloom.scenario.model.jitter import (
     ExponentialJitter,
     Jitter,
@@ -212,6 +212,7 @@ __all__ = [
     "Cpus",
     "Direction",
     "Engine",
+    "EngineCpus",
     "Errors",
     "Event",
     "ExponentialJitter",

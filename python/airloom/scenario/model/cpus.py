@@ -79,17 +79,35 @@ CpusChoice = Annotated[
     Annotated[ProcessorSet, Tag("<set>")] | Annotated[Cpus, Tag("<settings>")], Discriminator(_kind)
 ]
 """A set of processors, or :class:`Cpus`."""
-ProcessorsChoice = Annotated[
-    Annotated[ProcessorSet, Tag("<set>")] | Annotated[Processors, Tag("<settings>")], Discriminator(_kind)
+
+
+class EngineCpus(Processors):
+    """Processors and scheduling of the engine."""
+
+    policy: Policy | None = Field(
+        default=None,
+        description="scheduling policy, which then stays; by default round-robin where it may be, and other "
+        "while the engine uses nearly a whole processor",
+    )
+    priority: Annotated[int, Field(ge=0, le=99, strict=True)] = Field(
+        default=0, description="priority with fifo and round-robin: 1 to 99"
+    )
+    nice: Annotated[int, Field(ge=-20, le=19, strict=True)] = Field(
+        default=0, description="nice value with the policies other and batch; below 0 needs root"
+    )
+
+
+EngineChoice = Annotated[
+    Annotated[ProcessorSet, Tag("<set>")] | Annotated[EngineCpus, Tag("<settings>")], Discriminator(_kind)
 ]
-"""A set of processors, or :class:`Processors`."""
+"""A set of processors, or :class:`EngineCpus`."""
 
 
 class Engine(Model):
     """The engine, the thread that emulates the network."""
 
-    cpus: ProcessorsChoice | None = Field(
+    cpus: EngineChoice | None = Field(
         default=None,
-        description="its processors; by default those of the scenario's `cpus`, otherwise all. It is "
-        "scheduled as round-robin where it may be",
+        description="its processors, by default those of the scenario's `cpus`, otherwise all; and its "
+        "scheduling",
     )

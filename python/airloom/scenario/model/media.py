@@ -244,7 +244,7 @@ class Radio(Tuning):
     device: Literal["ethernet", "wlan"] | None = Field(
         default=None,
         description="ethernet (default): an Ethernet interface, and the engine's own 802.11 stack; wlan: a "
-        "wireless device (phy) of the node's kernel, for nodes of kind uml",
+        "wireless device (phy) of the node's kernel, for nodes of kind uml or qemu",
     )
     phy: Literal["802.11a", "802.11b", "802.11g"] | None = Field(
         default=None, description="physical layer; 802.11a by default"
