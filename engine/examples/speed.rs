@@ -2,7 +2,7 @@
 //!
 //! The cost of offering and delivering the frame is included.
 //!
-//! `cargo run --release -p airloom-engine --example speed`
+//! `cargo run --release -p airloom-engine --example speed -- [part of the name of a case]`
 
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::settings::{Discipline, LinkSettings, QueueSettings, Rate, Segments, SwitchSettings};
@@ -123,7 +123,11 @@ fn main() {
         Discipline::FqCoDel { target_ns: 5_000_000, interval_ns: 100_000_000, quantum: 1514, flows: 1024 };
     let managed = LinkSettings { queue: QueueSettings { discipline: fq, ..queue.clone() }, ..rated.clone() };
     let cut = Some(Segmentation { protocol: Protocol::Tcp4, header: 54, size: 1448 });
+    let wanted = std::env::args().nth(1).unwrap_or_default();
     let one = |what: &str, between: u32, kind: &SwitchSettings, link: &LinkSettings, gap: u64, cut| {
+        if !what.contains(&wanted) {
+            return;
+        }
         let mut engine = Engine::new(1);
         let port = chain(&mut engine, "", between, kind, link);
         measure(what, &mut engine, &[port], u64::from(between) + 1, gap, cut);
@@ -139,9 +143,13 @@ fn main() {
     one("16 switches without limits, super-frames", 16, &switch, &plain, 100_000, cut);
     one("16 switches, 1 Gbit/s, 1 ms, super-frames timed", 16, &switch, &rated, 600_000, cut);
     one("16 switches, 1 Gbit/s, 1 ms, super-frames carried", 16, &switch, &carried, 600_000, cut);
+    let what = "1000 links, 1 Gbit/s, 1 ms, idle";
+    if !what.contains(&wanted) {
+        return;
+    }
     let mut engine = Engine::new(1);
     let ports: Vec<_> = (0..1000)
         .map(|number| chain(&mut engine, &format!("pair {number}"), 0, &SwitchSettings::Hub, &rated))
         .collect();
-    measure("1000 links, 1 Gbit/s, 1 ms, idle", &mut engine, &ports, 1, 100, None);
+    measure(what, &mut engine, &ports, 1, 100, None);
 }

@@ -267,6 +267,9 @@ impl Engine {
     #[must_use]
     pub fn ledger(&mut self) -> &Ledger {
         self.shortcuts.settle(&mut self.switches, &mut self.ledger);
+        for (wire, account) in self.wires.iter().zip(&mut self.ledger.wires) {
+            account.queue = wire.queued(self.calendar.now());
+        }
         &self.ledger
     }
 

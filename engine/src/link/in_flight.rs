@@ -110,20 +110,32 @@ impl InFlightQueue {
     /// Adds one segment due at `due` to the entry of the segments before it; false if that is not
     /// the last entry. The entry takes over the segment's share of the buffer.
     pub fn extend(&mut self, due: Instant, flight: &InFlight, pool: &mut Pool) -> bool {
-        let Some(back) = self.in_order.back_mut() else { return false };
-        let last = if back.timed { self.times.back().copied() } else { Some(back.due) };
-        let single = flight.frame.count == 1 && (back.timed || back.flight.frame.count == 1);
-        if !single || last.is_none_or(|last| last > due) || !flight.frame.follows(&back.flight.frame) {
+        let single = flight.frame.count == 1 && self.takes(&flight.frame);
+        if !single || self.last().is_none_or(|last| last > due) {
             return false;
         }
+        self.append(due);
+        pool.release(flight.frame.buffer);
+        true
+    }
+
+    /// True if the segments of `frame` may follow those of the last entry, one after the other.
+    pub fn takes(&self, frame: &Frame) -> bool {
+        self.in_order.back().is_some_and(|back| {
+            (back.timed || back.flight.frame.count == 1) && frame.follows(&back.flight.frame)
+        })
+    }
+
+    /// Adds the next segment to the last entry, due at `due`, which is not before those in flight;
+    /// [`InFlightQueue::takes`] holds.
+    pub fn append(&mut self, due: Instant) {
+        let Some(back) = self.in_order.back_mut() else { return };
         if !back.timed {
             back.timed = true;
             self.times.push_back(back.due);
         }
         self.times.push_back(due);
         back.flight.frame.count += 1;
-        pool.release(flight.frame.buffer);
-        true
     }
 
     /// Records that the calendar's event for `now` was delivered.
@@ -142,9 +154,16 @@ impl InFlightQueue {
         self.deadline.armed().is_none() && self.held <= now
     }
 
-    /// True if the calendar holds an event at or after `at`, before which no frame arrives.
+    /// True if the calendar holds an event at or after `at`, before which no frame arrives; or if
+    /// the last frame in order arrives then.
     pub fn is_quiet_until(&self, at: Instant) -> bool {
-        self.deadline.armed().is_some_and(|armed| armed >= at)
+        self.deadline.armed().is_some_and(|armed| armed >= at) || self.last().is_some_and(|last| last >= at)
+    }
+
+    /// When the last frame in order is due.
+    pub fn last(&self) -> Option<Instant> {
+        let back = self.in_order.back()?;
+        if back.timed { self.times.back().copied() } else { Some(back.due) }
     }
 
     /// Holds back the earliest frame until `until`, although it is due.
@@ -161,9 +180,9 @@ impl InFlightQueue {
         }
     }
 
-    /// The earliest frame, or the segments that arrive one after the other within `span` of the
+    /// The earliest frame, or the segments that arrive one after the other within a `span` of the
     /// first; and when the last of them is due.
-    pub fn run(&self, span: Span) -> Option<(Instant, Frame)> {
+    pub fn run(&self, span: impl FnOnce(&Frame) -> Span) -> Option<(Instant, Frame)> {
         let due = self.next()?;
         let Some(entry) = self.in_order.front().filter(|entry| entry.due == due) else {
             return self.reordered.peek().map(|Reverse(other)| (due, other.entry.flight.frame));
@@ -172,6 +191,7 @@ impl InFlightQueue {
         if !entry.timed {
             return Some((due, frame));
         }
+        let span = span(&frame);
         let many = frame.count.min(if span > Span::ZERO { MOST_TOGETHER } else { 1 });
         let within = self.times.iter().take(usize::from(many)).take_while(|at| **at <= due + span);
         let (count, last) = within.fold((0, due), |(count, _), &at| (count + 1, at));
@@ -209,6 +229,21 @@ impl InFlightQueue {
         entry.due = self.times.front().copied().unwrap_or(due);
         entry.flight = InFlight { at: entry.due, last: entry.due, ..rest };
         Some(head)
+    }
+
+    /// Takes back the last frame in order, or the last segment of its run.
+    pub fn take_back(&mut self, pool: &mut Pool) -> Option<Frame> {
+        let back = self.in_order.back_mut()?;
+        if back.timed {
+            self.times.pop_back();
+        }
+        let frame = &mut back.flight.frame;
+        if frame.count == 1 {
+            return self.in_order.pop_back().map(|entry| entry.flight.frame);
+        }
+        pool.share(frame.buffer);
+        frame.count -= 1;
+        Some(Frame { first: frame.first + frame.count, count: 1, ..*frame })
     }
 
     /// All frames in flight, in no particular order.

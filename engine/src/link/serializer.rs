@@ -67,6 +67,13 @@ impl Serializer {
         }
     }
 
+    /// Takes back what was last sent behind other octets at a constant rate.
+    pub fn take_back(&mut self, octets: u64) {
+        if let Self::Constant(constant) = self {
+            constant.take_back(octets);
+        }
+    }
+
     /// Delays a constant rate by `pause`.
     pub fn pause(&mut self, pause: Span) {
         if let Self::Constant(constant) = self {
@@ -111,6 +118,13 @@ impl Constant {
         self.floor = self.floor.saturating_add(work / self.rate);
         self.rest = work % self.rate;
         Instant::from_nanos(self.floor.saturating_add(u64::from(self.rest > 0)))
+    }
+
+    fn take_back(&mut self, octets: u64) {
+        let (rate, work) = (u128::from(self.rate), u128::from(octets * 8 * NANOS));
+        let begin = (u128::from(self.floor) * rate + u128::from(self.rest)).saturating_sub(work);
+        self.floor = u64::try_from(begin / rate).unwrap_or(u64::MAX);
+        self.rest = u64::try_from(begin % rate).unwrap_or(0);
     }
 }
 

@@ -4,7 +4,7 @@
 //! octets and the overhead take at the rate, and reaches the far end after the propagation delay:
 //! store and forward, without a token bucket that would allow bursts. The end of a transmission is
 //! known at its start, so an idle wire costs one event of the calendar for each frame, a busy one
-//! two.
+//! two. A wire that sends in advance saves the second one: see `ahead`.
 //!
 //! # What a change does
 //!
@@ -16,6 +16,8 @@
 //! A link that goes down loses all frames that are queued, being sent or in flight, like a cut
 //! cable; while it is down, arriving frames are dropped too. All of them count as `link-down`.
 
+mod accept;
+mod ahead;
 pub(crate) mod gather;
 mod launch;
 mod pace;
@@ -26,7 +28,6 @@ use crate::deadline::Deadline;
 use crate::drop_reason::DropReason;
 use crate::element::{Direction, End, LinkId, Place, PortId};
 use crate::engine::context::{Context, Event, HandOver, source};
-use crate::frame::segment;
 use crate::frame::{ETHERNET_HEADER, Frame};
 use crate::ledger::Tally;
 use crate::link::charge::Charge;
@@ -97,6 +98,10 @@ pub(crate) struct Wire {
     /// Time for which segments are gathered at the far end while there is no load.
     coalesce: Span,
     load: Load,
+    /// True if frames may be sent in advance: see [`Wire::looks_ahead`].
+    ahead: bool,
+    /// When a queued frame was last sent other than in advance.
+    began: Instant,
     /// When the state of the wire last changed.
     changed: Instant,
     /// When it last changed other than by sending from the queue.
@@ -140,6 +145,8 @@ impl Wire {
             in_flight: InFlightQueue::default(),
             coalesce: Span::ZERO,
             load: Load::default(),
+            ahead: false,
+            began: Instant::ZERO,
             changed: now,
             entered: now,
             newest: now,
@@ -147,6 +154,7 @@ impl Wire {
             pacing: Pacing::new(settings.late),
         };
         wire.coalesce = wire.gathers_for();
+        wire.ahead = wire.looks_ahead();
         wire.bare = wire.is_bare(now);
         wire
     }
@@ -195,8 +203,14 @@ impl Wire {
         self.in_flight.iter().for_each(|flight| visit(&flight.frame));
     }
 
+    /// The frames in the queue at `now`.
+    pub fn queued(&self, now: Instant) -> Tally {
+        self.queue.tally_at(now)
+    }
+
     /// Applies new settings.
     pub fn change(&mut self, context: &mut Context, settings: &LinkSettings) {
+        self.take_back(context, context.now);
         if settings.rate != self.settings.rate {
             self.serializer = Serializer::new(&settings.rate, context.now, self.free.max(context.now));
         }
@@ -212,7 +226,11 @@ impl Wire {
         self.carried = settings.segments == Segments::Carried;
         *self.settings = settings.clone();
         self.coalesce = self.gathers_for();
+        self.ahead = self.looks_ahead();
         self.entered = context.now;
+        self.send_ahead(context);
+        self.await_arrival(context);
+        self.wake(context);
         self.look_bare(context);
     }
 
@@ -224,6 +242,7 @@ impl Wire {
         if up {
             return;
         }
+        self.take_back(context, context.now);
         self.in_flight.hold(Instant::ZERO);
         while let Some(flight) = self.in_flight.pop(Instant::NEVER) {
             context.drop(self.place, flight.frame, DropReason::LinkDown);
@@ -231,7 +250,6 @@ impl Wire {
         while let Some(flight) = self.queue.take_any(context, self.place) {
             context.drop(self.place, flight.frame, DropReason::LinkDown);
         }
-        self.note_queue(context);
         self.free = context.now;
         self.newest = context.now;
         self.receiver.lose();
@@ -243,54 +261,20 @@ impl Wire {
             self.enter_at(context, flight.at, flight.frame);
             return self.catch_up(context);
         }
+        if flight.last <= context.now && self.pass(context, context.now, &flight.frame) {
+            return self.await_arrival(context);
+        }
         self.entered = context.now;
-        let wakes = self.accept(context, flight);
+        let waits = self.accept(context, flight);
+        if waits {
+            self.send_ahead(context);
+        }
         if !self.bare {
             self.await_arrival(context);
         }
-        if wakes {
+        if waits {
             self.wake(context);
         }
-    }
-
-    /// Accepts a frame; true if the wire may have to be woken for its queue.
-    fn accept(&mut self, context: &mut Context, mut flight: InFlight) -> bool {
-        let tally = Tally::of(&flight.frame);
-        let account = &mut context.ledger.wires[self.number as usize];
-        account.entered += tally;
-        if self.bare && flight.last <= context.now && flight.frame.sizes().largest() <= self.largest_frame() {
-            account.left += tally;
-            let (end, wire, due) = (self.to, self.number, context.now);
-            let flight = InFlight { at: due, last: due, ..flight };
-            context.work.push_back(HandOver { end, wire, flight, due, gathered: None });
-            return false;
-        }
-        if !self.up {
-            context.drop(self.place, flight.frame, DropReason::LinkDown);
-            return false;
-        }
-        if !self.limit(context, &mut flight) {
-            return false;
-        }
-        let whole = self.sends_whole();
-        self.delay_by_pause(context);
-        if context.now < self.free || !self.queue.is_empty() {
-            self.queue.put(context, self.place, flight, 0);
-        } else if !self.queue.may_be_passed() && !self.serializer.is_unlimited() {
-            let exempt = if whole { flight.frame.count } else { 1 };
-            self.queue.put(context, self.place, flight, exempt);
-            if let Some(flight) = self.queue.take(context, self.place, whole) {
-                self.transmit(context, flight, false);
-            }
-        } else if whole || flight.frame.count == 1 {
-            self.transmit(context, flight, false);
-            return false;
-        } else {
-            let (first, rest) = flight.split(1, context.pool);
-            self.transmit(context, first, false);
-            self.queue.put(context, self.place, rest, 0);
-        }
-        true
     }
 
     /// Sends queued frames if the wire is free.
@@ -298,6 +282,7 @@ impl Wire {
         self.deadline.expired(context.now);
         self.changed = context.now;
         self.send_queued(context);
+        self.send_ahead(context);
         self.await_arrival(context);
         self.wake(context);
         self.look_bare(context);
@@ -307,6 +292,7 @@ impl Wire {
         let mut behind = context.now == self.free;
         while context.now >= self.free {
             let Some(flight) = self.queue.take(context, self.place, self.sends_whole()) else { break };
+            self.began = context.now;
             self.transmit(context, flight, behind);
             behind = true;
         }
@@ -316,7 +302,7 @@ impl Wire {
     pub fn arrive(&mut self, context: &mut Context) {
         self.in_flight.expired(context.now);
         while self.in_flight.next().is_some_and(|due| due <= context.now) {
-            let Some((due, frame)) = self.in_flight.run(self.load.span(self.coalesce)) else { break };
+            let Some((due, frame)) = self.in_flight.run(|frame| self.gather_span(frame)) else { break };
             if self.gather(due, &frame) > context.now {
                 break;
             }
@@ -334,7 +320,7 @@ impl Wire {
     fn await_arrival(&mut self, context: &mut Context) {
         if self.coalesce > Span::ZERO
             && self.in_flight.is_free(context.now)
-            && let Some((due, frame)) = self.in_flight.run(self.load.span(self.coalesce))
+            && let Some((due, frame)) = self.in_flight.run(|frame| self.gather_span(frame))
         {
             self.gather(due, &frame);
         }
@@ -372,32 +358,6 @@ impl Wire {
     /// True if super-frames stay together on this wire.
     fn sends_whole(&self) -> bool {
         self.carried || self.serializer.is_unlimited()
-    }
-
-    /// Drops frames larger than the MTU; false if no frame is left. In a run only the last frame
-    /// may be small enough.
-    fn limit(&self, context: &mut Context, flight: &mut InFlight) -> bool {
-        let frame = flight.frame;
-        let sizes = frame.sizes();
-        let fits = |octets: u32| {
-            // For most frames this needs no look at their octets.
-            octets <= self.largest_frame() || {
-                let start = segment::network(context.pool.octets(frame.buffer))
-                    .map_or(ETHERNET_HEADER as usize, |(at, _)| at);
-                octets as usize <= self.mtu as usize + start
-            }
-        };
-        if fits(sizes.largest()) {
-            return true;
-        }
-        if sizes.fulls == 0 || sizes.tail == 0 || !fits(sizes.tail) {
-            context.drop(self.place, frame, DropReason::TooBig);
-            return false;
-        }
-        let (large, tail) = flight.split(frame.count - 1, context.pool);
-        context.drop(self.place, large.frame, DropReason::TooBig);
-        *flight = tail;
-        true
     }
 
     /// Transmits a frame, or a run that stays together. With `behind` it follows the previous one
@@ -487,14 +447,5 @@ impl Wire {
                 context.at(self.free, Class::Release, source, Event::Release(self.number));
             }
         }
-        self.note_queue(context);
-    }
-
-    fn note_queue(&self, context: &mut Context) {
-        let account = &mut context.ledger.wires[self.number as usize];
-        let queue = self.queue.tally();
-        account.queue = queue;
-        account.queue_highest.frames = account.queue_highest.frames.max(queue.frames);
-        account.queue_highest.octets = account.queue_highest.octets.max(queue.octets);
     }
 }

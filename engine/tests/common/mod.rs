@@ -162,7 +162,8 @@ pub fn offer_super_that_came(
     engine.offer_run(port, Instant::from_nanos(during.end), &arrivals, frame);
 }
 
-fn super_frame(engine: &mut Engine, payload: usize, size: u16) -> Frame {
+/// A TCP super-frame over IPv4 in a buffer of the engine.
+pub fn super_frame(engine: &mut Engine, payload: usize, size: u16) -> Frame {
     let octets = tcp4(payload, 1_000, 0x18);
     let buffer = engine.pool().take(octets.len());
     engine.pool().octets_mut(buffer)[..octets.len()].copy_from_slice(&octets);

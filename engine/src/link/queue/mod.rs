@@ -23,7 +23,6 @@ use crate::link::in_flight::InFlight;
 use crate::link::serializer::Serializer;
 use crate::random::Stream;
 use crate::settings::{Discipline, QueueSettings};
-use crate::time::Instant;
 use codel::{Backlog, CoDel, Law};
 use departures::Departures;
 use flows::Flows;
@@ -256,33 +255,17 @@ impl Queue {
         self.totals.tally.frames == 0
     }
 
-    /// True if frames that need not wait may bypass the queue.
-    pub fn may_be_passed(&self) -> bool {
+    /// True if it sends the frames in the order in which they came, whatever comes behind them.
+    /// Frames that need not wait may then bypass it, and it can tell how full it was since a frame
+    /// last came.
+    pub fn is_fifo(&self) -> bool {
         matches!(self.kind, Kind::Tail(_))
     }
 
-    /// The instant since which the queue can tell how full it was; `None` if it cannot.
-    pub fn known_since(&self) -> Option<Instant> {
-        matches!(self.kind, Kind::Tail(_)).then_some(self.departures.since)
-    }
-
-    /// Makes the queue as full as it was at `at`, unless frames have entered since; returns what
-    /// [`Queue::as_it_is`] needs to undo it.
-    pub fn as_of(&mut self, at: Instant) -> Totals {
-        let left = self.departures.after(at);
-        self.totals += left;
-        left
-    }
-
-    /// Ends what [`Queue::as_of`] has begun.
-    pub fn as_it_is(&mut self, left: Totals) {
-        self.totals -= left;
-    }
-
     /// The frame that is sent next, if no later frame can be sent before it.
-    pub fn front(&self) -> Option<&Frame> {
+    pub fn front(&self) -> Option<&InFlight> {
         match &self.kind {
-            Kind::Tail(waiting) => waiting.front().map(|flight| &flight.frame),
+            Kind::Tail(waiting) => waiting.front(),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@
 use super::Wire;
 use crate::engine::context::Context;
 use crate::frame::{Frame, Protocol};
-use crate::link::in_flight::MOST_TOGETHER;
+use crate::link::in_flight::{InFlight, MOST_TOGETHER};
 use crate::settings::Late;
 use crate::time::{Instant, Span};
 
@@ -38,12 +38,21 @@ impl Wire {
         Span::from_nanos(if gathers { self.settings.coalesce_ns } else { 0 })
     }
 
+    /// Time for which segments are gathered with `frame` at the far end now.
+    pub(super) fn gather_span(&self, frame: &Frame) -> Span {
+        if self.coalesce > Span::ZERO && self.gathers.takes(frame) {
+            self.load.span(self.coalesce)
+        } else {
+            Span::ZERO
+        }
+    }
+
     /// Holds the earliest frame back while segments that follow it are on the wire or at the front
     /// of the queue. The segments in flight are `frame`, the last of which is due at `due`. Returns
     /// until when they are held back.
     pub(super) fn gather(&mut self, due: Instant, frame: &Frame) -> Instant {
         let mut until = due;
-        if let (Some(next), Some(first)) = (self.queue.front(), self.in_flight.next())
+        if let (Some(InFlight { frame: next, .. }), Some(first)) = (self.queue.front(), self.in_flight.next())
             && self.gathers.takes(frame)
             && next.follows(frame)
             && let Some(each) = self.serializer.length(self.charge.of_frame(next.segment_octets(next.first)))

@@ -41,6 +41,7 @@ impl Wire {
         if pause == Span::ZERO {
             return;
         }
+        self.take_back_later(context);
         if self.free <= context.now && self.queue.is_empty() {
             self.shut = context.now + pause;
             return;
@@ -48,6 +49,8 @@ impl Wire {
         self.free = self.free.max(context.now) + pause;
         self.serializer.pause(pause);
         context.ledger.wires[self.number as usize].paused += pause;
+        self.send_ahead(context);
+        self.wake(context);
     }
 
     /// Delays a frame that arrives during a pause until its end.

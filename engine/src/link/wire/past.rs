@@ -16,7 +16,7 @@ impl Wire {
     pub fn enter_at(&mut self, context: &mut Context, at: Instant, frame: Frame) {
         let now = context.now;
         // A first-in first-out queue sends the same frames whatever enters behind them.
-        let known = self.queue.known_since().unwrap_or(self.changed);
+        let known = if self.queue.is_fifo() { self.entered } else { self.changed };
         context.now = at.max(self.entered).max(known).min(now);
         if context.now > at {
             let account = &mut context.ledger.wires[self.number as usize];
@@ -24,11 +24,13 @@ impl Wire {
             account.late_most = account.late_most.max(context.now.since(at));
         }
         self.replay(context);
-        let left = self.queue.as_of(context.now);
+        if self.pass(context, context.now, &frame) {
+            context.now = now;
+            return;
+        }
         let flight = InFlight { frame, at: context.now, last: context.now };
         self.accept(context, flight);
-        self.note_queue(context);
-        self.queue.as_it_is(left);
+        self.send_ahead(context);
         self.entered = context.now;
         context.now = now;
     }
@@ -36,6 +38,7 @@ impl Wire {
     /// Does what the wire would have done until now since frames came in the past.
     pub fn catch_up(&mut self, context: &mut Context) {
         self.replay(context);
+        self.send_ahead(context);
         self.await_arrival(context);
         self.wake(context);
         self.look_bare(context);
