@@ -200,7 +200,8 @@ def test_events_pause_resume_and_kill(name: str, tmp_path: Path, monkeypatch: py
             ],
             "duration": "4 s",
             "measurements": [
-                {"name": "rtt", "ping": {"from": "other", "to": "guest", "count": 12, "interval": "250 ms"}}
+                # The last request leaves a second before the end of the guest: on a slow machine, too.
+                {"name": "rtt", "ping": {"from": "other", "to": "guest", "count": 8, "interval": "250 ms"}}
             ],
         }
     )
