@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from airloom.compare.machines import Facts, origin
+from airloom.compare.machines import Facts, origin, runs_of
 from airloom.errors import RunError, ScenarioError
 from airloom.experiments import record
 from airloom.experiments.record import Record
@@ -130,9 +130,11 @@ def _conditions(result: Result, reader: RunReader) -> str:
     runs = [one.n for one in result.repeated if one.n]
     often = f"{min(runs)} to {max(runs)}" if runs and min(runs) < max(runs) else f"{max(runs, default=0)}"
     repeated = f"{len(result.repeated)} points, runs of each: {often}"
+    # Of all runs: the experiment may have been stopped and resumed.
+    made = [one.result for one in runs_of(reader)]
     rows = [
-        ("started", result.started),
-        ("took", in_words(result.wall_seconds * 1e9)),
+        ("started", min(one.started for one in made)),
+        ("took", in_words(sum(one.wall_seconds for one in made) * 1e9)),
         ("kinds", ", ".join(result.kinds)),
         ("runs", repeated),
         ("machine", _listed(machine)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,20 @@ def test_a_file_that_is_too_large_is_named(
     monkeypatch.setattr(publishing, "LARGEST", 5_000)
     with pytest.raises(LabError, match=r"figure-ratio\.svg has [0-9,]+ octets"):
         publish(made, results(tmp_path), tmp_path / "page")
+
+
+def test_the_duration_is_that_of_all_runs(made: Experiment, tmp_path: Path) -> None:
+    """A resumed experiment itself took no time but for its last run."""
+    folder = results(tmp_path)
+    for name, started, seconds in (
+        ("one-r00", "2026-01-02T00:00:00.000Z", 50.0),
+        ("one-r01", "2026-01-01", 40),
+    ):
+        path = folder / "points" / name / "result.json"
+        path.parent.mkdir(exist_ok=True)
+        raw = json.loads((folder / "points" / "one-r00" / "result.json").read_text())
+        path.write_text(json.dumps(raw | {"started": started, "wall_seconds": seconds}))
+    publish(made, folder, tmp_path / "page")
+    page = (tmp_path / "page" / "README.md").read_text()
+    assert "| started | 2026-01-01 |" in page
+    assert "| took | 90 s |" in page
