@@ -110,6 +110,11 @@ fn measure(
 
 fn main() {
     let switch = SwitchSettings::Switch { ageing_ns: 300_000_000_000, addresses: 1024 };
+    let shortest = SwitchSettings::ShortestPath {
+        ageing_ns: 300_000_000_000,
+        addresses: 1024,
+        convergence_ns: 50_000_000,
+    };
     let queue = QueueSettings { packets: Some(1_000_000), ..QueueSettings::default() };
     let plain = LinkSettings::default();
     let rated = LinkSettings {
@@ -142,6 +147,8 @@ fn main() {
     one("16 switches, 1 Gbit/s, 1 ms, busy", 16, &switch, &rated, 8_180, None);
     one("16 switches without limits, super-frames", 16, &switch, &plain, 100_000, cut);
     one("16 switches, 1 Gbit/s, 1 ms, super-frames timed", 16, &switch, &rated, 600_000, cut);
+    one("16 shortest-path, 1 Gbit/s, 1 ms, busy", 16, &shortest, &rated, 8_180, None);
+    one("16 shortest-path, 1 Gbit/s, 1 ms, super-frames timed", 16, &shortest, &rated, 600_000, cut);
     one("16 switches, 1 Gbit/s, 1 ms, super-frames carried", 16, &switch, &carried, 600_000, cut);
     let what = "1000 links, 1 Gbit/s, 1 ms, idle";
     if !what.contains(&wanted) {

@@ -203,6 +203,10 @@ impl SwitchSettings {
     pub fn check(&self) -> Result<(), Error> {
         match self {
             Self::Hub => Ok(()),
+            Self::ShortestPath { ageing_ns, addresses, convergence_ns } => {
+                span(*convergence_ns, "switch.convergence", "switch.convergence_ns")?;
+                Self::Switch { ageing_ns: *ageing_ns, addresses: *addresses }.check()
+            }
             Self::Switch { ageing_ns, addresses } => {
                 let holds = *ageing_ns > 0;
                 ensure(holds, "switch.ageing", "switch.ageing_ns", ageing_ns, "above 0 ns")?;
@@ -294,6 +298,13 @@ mod tests {
         };
         assert_eq!(switch(0, 1), "switch.ageing");
         assert_eq!(switch(1, 0), "switch.addresses");
+        let shortest = |ageing_ns, addresses, convergence_ns| {
+            let settings = SwitchSettings::ShortestPath { ageing_ns, addresses, convergence_ns };
+            settings.check().expect_err("out of range").code()
+        };
+        assert_eq!(shortest(0, 1, 0), "switch.ageing");
+        assert_eq!(shortest(1, 0, 0), "switch.addresses");
+        assert_eq!(shortest(1, 1, LONGEST_NS + 1), "switch.convergence");
         SwitchSettings::Hub.check().expect("nothing to check");
     }
 }

@@ -15,8 +15,8 @@ pub enum DropReason {
     TooBig,
     /// Not a valid frame, or its offload description does not fit its octets.
     Malformed,
-    /// Filtered by a switch: the destination is on the ingress side, or the address is link-local
-    /// (reserved).
+    /// Filtered by a switch: the destination is on the ingress side, the address is link-local
+    /// (reserved), or the shortest path tree that the frame followed has changed.
     Filtered,
     /// No link leads to the destination.
     Nowhere,

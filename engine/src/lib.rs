@@ -90,3 +90,4 @@ pub use error::Error;
 pub use ledger::{Ledger, Tally};
 pub use link::in_flight::MOST_TOGETHER;
 pub use link::wire::gather::Gathers;
+pub use switch::area::Label;

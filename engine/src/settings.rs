@@ -280,6 +280,17 @@ pub enum SwitchSettings {
         /// Maximum number of addresses in the table.
         addresses: u32,
     },
+    /// Shortest path bridging with equal-cost paths (IEEE 802.1aq and 802.1Qbp): all such switches
+    /// that links join form one area.
+    ShortestPath {
+        /// As for a learning switch; for addresses that entered the area at this switch.
+        ageing_ns: u64,
+        /// Maximum number of these addresses.
+        addresses: u32,
+        /// Time from a change of a link between two switches of the area to new paths, in
+        /// nanoseconds: detection, IS-IS and the computation. The same in the whole area.
+        convergence_ns: u64,
+    },
     /// Repeats every frame on every other link.
     Hub,
 }

@@ -174,6 +174,8 @@ fn acts<S: Strategy<Value = LinkSettings>>(links: impl Fn() -> S) -> impl Strate
 fn tree(seed: u64, shape: &[(u8, bool, LinkSettings, LinkSettings)]) -> (Engine, Vec<PortId>, Vec<LinkId>) {
     let mut engine = Engine::new(seed);
     let table = SwitchSettings::Switch { ageing_ns: 3_000_000, addresses: 4 };
+    let shortest =
+        SwitchSettings::ShortestPath { ageing_ns: 3_000_000, addresses: 4, convergence_ns: 1_000_000 };
     let mut switches = vec![engine.add_switch("root", &table).expect("new")];
     let (mut ports, mut links) = (Vec::new(), Vec::new());
     for (index, (parent, leaf, forward, backward)) in shape.iter().enumerate() {
@@ -187,7 +189,7 @@ fn tree(seed: u64, shape: &[(u8, bool, LinkSettings, LinkSettings)]) -> (Engine,
             ports.push(port);
             End::Port(ports[ports.len() - 1])
         } else {
-            let kind = if index % 2 == 0 { &table } else { &SwitchSettings::Hub };
+            let kind = [&table, &SwitchSettings::Hub, &shortest, &shortest][index % 4];
             switches.push(engine.add_switch(&name, kind).expect("new"));
             End::Switch(switches[switches.len() - 1])
         };

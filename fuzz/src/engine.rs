@@ -135,8 +135,13 @@ impl Reader<'_> {
     }
 
     fn switch(&mut self) -> SwitchSettings {
-        match self.octet() % 2 {
-            0 => SwitchSettings::Hub,
+        match self.octet() % 4 {
+            0 | 1 => SwitchSettings::Hub,
+            2 => SwitchSettings::ShortestPath {
+                ageing_ns: self.number(),
+                addresses: self.short(20),
+                convergence_ns: u64::from(self.octet() % 2) * 1_000,
+            },
             _ => SwitchSettings::Switch { ageing_ns: self.number(), addresses: self.short(20) },
         }
     }

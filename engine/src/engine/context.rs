@@ -24,6 +24,8 @@ pub(crate) enum Event {
     Medium(u32),
     /// A scheduled change is due.
     Change(u32),
+    /// An area learns that the link of an inner wire is up, or down if the wire is odd.
+    Converge(u32),
 }
 
 /// Sources of events, which order events of one instant: ports first, then wires, then media.

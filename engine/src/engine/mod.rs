@@ -1,15 +1,20 @@
 //! The engine: elements, their calendar, and the path of a frame through them.
 
+mod areas;
+mod changes;
 pub(crate) mod context;
 mod entrance;
 mod media;
 
+pub use changes::Change;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::calendar::{Calendar, Class};
+use crate::calendar::Calendar;
 use crate::egress::{Clock, Egress};
-use crate::element::{Direction, End, LinkId, MediumId, PortId, SwitchId};
-use crate::engine::context::{Context, Event, HandOver, source};
+use crate::element::{Direction, End, LinkId, PortId, SwitchId};
+use crate::engine::changes::apply;
+use crate::engine::context::{Context, Event, HandOver};
 use crate::engine::media::AttachedMedium;
 use crate::error::Error;
 use crate::frame::Pool;
@@ -17,28 +22,14 @@ use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
 use crate::link::in_flight::{InFlight, InFlightQueue};
 use crate::link::wire::gather::Gathers;
 use crate::link::wire::{Wire, WirePlace};
+use crate::medium::RadioId;
 use crate::medium::wlan::TxRequest;
-use crate::medium::{RadioChange, RadioId};
 use crate::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use crate::switch::Switch;
+use crate::switch::area::Area;
 use crate::switch::forward;
 use crate::switch::shortcuts::Shortcuts;
 use crate::time::Instant;
-
-/// A change that the scenario makes at run time.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// New settings for one direction of a link.
-    Link(LinkId, Direction, Box<LinkSettings>),
-    /// The link comes up, both directions.
-    Up(LinkId),
-    /// The link goes down, both directions.
-    Down(LinkId),
-    /// New settings for a switch or hub.
-    Switch(SwitchId, SwitchSettings),
-    /// A change of a radio.
-    Radio(MediumId, RadioId, Box<RadioChange>),
-}
 
 /// The element attached to a port.
 #[derive(Clone, Copy)]
@@ -77,6 +68,8 @@ pub struct Engine {
     pub(crate) ports: Vec<Port>,
     wires: Vec<Wire>,
     switches: Vec<Switch>,
+    /// Areas of switches with shortest paths; empty ones were absorbed by others.
+    areas: Vec<Area>,
     pub(crate) media: Vec<AttachedMedium>,
     /// Union-find forest of the joined switches: each entry points towards the root of its tree.
     trees: Vec<u32>,
@@ -100,6 +93,7 @@ impl Engine {
             ports: Vec::new(),
             wires: Vec::new(),
             switches: Vec::new(),
+            areas: Vec::new(),
             media: Vec::new(),
             trees: Vec::new(),
             names: BTreeSet::new(),
@@ -151,6 +145,7 @@ impl Engine {
         self.take_name("switch", name)?;
         let id = SwitchId(number(self.switches.len()));
         self.switches.push(Switch::new(id, settings));
+        self.seat(id, settings, name);
         self.trees.push(id.0);
         self.ledger.switches.push(SwitchAccount::default());
         Ok(id)
@@ -160,7 +155,8 @@ impl Engine {
     ///
     /// # Errors
     /// If the name is already in use, a setting is out of its range, an end is unknown, a port
-    /// already has a link, or the link would close a loop of switches.
+    /// already has a link, the link would close a loop of switches that are not of one area, or it
+    /// would join areas with different settings.
     pub fn connect(
         &mut self,
         name: &str,
@@ -176,8 +172,9 @@ impl Engine {
         if let (End::Port(port), true) = (a, a == b) {
             return Err(Error::PortTaken { port: self.ports[port.index()].name.clone() });
         }
+        let inner = self.check_inner(a, b)?;
         if let (End::Switch(a), End::Switch(b)) = (a, b) {
-            if self.root(a.0) == self.root(b.0) {
+            if self.root(a.0) == self.root(b.0) && !self.is_one_area(a, b) {
                 return Err(Error::Loop { link: name.into() });
             }
         }
@@ -186,6 +183,7 @@ impl Engine {
             let (a, b) = (self.root(a.0), self.root(b.0));
             self.trees[b as usize] = a;
         }
+        self.join_areas(a, b, number(self.wires.len()));
         self.shortcuts.forget(&mut self.switches, &mut self.ledger);
         let id = LinkId(number(self.wires.len() / 2));
         for (from, to, settings) in [(a, b, forward), (b, a, backward)] {
@@ -202,18 +200,19 @@ impl Engine {
             self.ledger.wires.push(WireAccount::default());
             match from {
                 End::Port(port) => self.ports[port.index()].out = Some(Out::Wire(wire)),
-                End::Switch(switch) => self.switches[switch.index()].join(wire, to),
+                End::Switch(switch) => self.switches[switch.index()].join(wire, to, inner),
             }
         }
         Ok(id)
     }
 
     /// Sets the VLANs that a link carries at the switch where `direction` begins. The first such
-    /// port makes the switch VLAN-aware: its other ports are access ports of VLAN 1.
+    /// port makes the switch VLAN-aware, and with it all switches of its area: their other ports are
+    /// access ports of VLAN 1. Links between switches of an area carry all VLANs.
     ///
     /// # Errors
-    /// If the link is unknown, does not begin at a switch in this direction, or a number is out of
-    /// its range.
+    /// If the link is unknown, does not begin at a switch in this direction, joins two switches of
+    /// an area, or a number is out of its range.
     pub fn set_vlan(
         &mut self,
         link: LinkId,
@@ -226,35 +225,13 @@ impl Engine {
         let wire = 2 * link.0 + direction as u32;
         let switch = self.switches.iter_mut().find(|switch| switch.out.contains(&wire));
         let switch = switch.ok_or(Error::Unknown { kind: "switch at link", number: link.0 })?;
-        switch.set_vlan(wire, settings);
-        Ok(())
-    }
-
-    /// Schedules a change at `at`, before all other events of that instant. If `at` has passed, the
-    /// next [`Engine::advance`] applies it at once.
-    ///
-    /// # Errors
-    /// If an element is unknown or a setting is out of its range.
-    pub fn schedule(&mut self, at: Instant, change: Change) -> Result<(), Error> {
-        match &change {
-            Change::Link(link, _, settings) => {
-                self.check_link(*link)?;
-                settings.check()?;
-            }
-            Change::Up(link) | Change::Down(link) => self.check_link(*link)?,
-            Change::Switch(switch, settings) => {
-                self.check_end(End::Switch(*switch))?;
-                settings.check()?;
-            }
-            Change::Radio(medium, radio, change) => {
-                self.check_radio(*medium, *radio)?.check(*radio, change)?;
-            }
+        if !switch.edges.contains(&wire) {
+            return Err(areas::carries_all());
         }
-        let index = self.next_change;
-        self.next_change = self.next_change.wrapping_add(1);
-        self.changes.insert(index, change);
-        let at = at.max(self.calendar.now());
-        self.calendar.push(at, Class::Change, source::CHANGE, Event::Change(index));
+        switch.set_vlan(wire, settings);
+        let id = switch.id;
+        self.areas.iter_mut().for_each(|area| area.forget(wire));
+        self.make_aware(id);
         Ok(())
     }
 
@@ -332,7 +309,7 @@ impl Engine {
                 clock,
                 ways_changed: false,
             };
-            let (wires, switches) = (&mut self.wires, &mut self.switches);
+            let (wires, switches, areas) = (&mut self.wires, &mut self.switches, &mut self.areas);
             match event {
                 Event::Arrive(wire) => wires[wire as usize].arrive(&mut context),
                 Event::Release(wire) => wires[wire as usize].release(&mut context),
@@ -345,13 +322,14 @@ impl Engine {
                         if !matches!(change, Change::Radio(..)) {
                             self.shortcuts.forget(switches, context.ledger);
                         }
-                        apply(&mut context, wires, switches, &mut self.media, &change);
+                        apply(&mut context, wires, (switches, areas), &mut self.media, &change);
                     }
                 }
+                Event::Converge(wire) => areas::converge(wires, switches, areas, wire),
             }
             while let Some(hand_over) = context.work.pop_front() {
                 self.shortcuts.invalidate_if(&mut context.ways_changed);
-                carry_on(&mut context, &mut self.shortcuts, wires, switches, hand_over);
+                carry_on(&mut context, &mut self.shortcuts, wires, (switches, areas), hand_over);
             }
             context.arrivals.clear();
             self.shortcuts.invalidate_if(&mut context.ways_changed);
@@ -417,7 +395,7 @@ fn carry_on(
     context: &mut Context,
     shortcuts: &mut Shortcuts,
     wires: &mut [Wire],
-    switches: &mut [Switch],
+    (switches, areas): (&mut [Switch], &mut [Area]),
     hand_over: HandOver,
 ) {
     let HandOver { end, wire, flight, due, gathered } = hand_over;
@@ -450,39 +428,11 @@ fn carry_on(
             if crossed {
                 shortcuts.settle(switches, context.ledger);
             }
-            if forward::pass(context, wires, &mut switches[switch.index()], back, flight) && crossed {
+            let switch = &mut switches[switch.index()];
+            if forward::pass(context, wires, switch, areas, back, flight) && crossed {
                 context.ways_changed = true;
             }
         }
-    }
-}
-
-/// Applies a scheduled change.
-fn apply(
-    context: &mut Context,
-    wires: &mut [Wire],
-    switches: &mut [Switch],
-    media: &mut [AttachedMedium],
-    change: &Change,
-) {
-    match change {
-        Change::Link(link, direction, settings) => {
-            wires[2 * link.index() + *direction as usize].change(context, settings);
-        }
-        Change::Up(link) | Change::Down(link) => {
-            let up = matches!(change, Change::Up(_));
-            for wire in [2 * link.0, 2 * link.0 + 1] {
-                wires[wire as usize].set_up(context, up);
-                if let Some(port) = wires[wire as usize].carrier_port() {
-                    context.egress.carrier(port, up);
-                }
-                if !up {
-                    switches.iter_mut().for_each(|switch| switch.forget(wire));
-                }
-            }
-        }
-        Change::Switch(switch, settings) => switches[switch.index()].change(settings),
-        Change::Radio(medium, radio, change) => media[medium.index()].change(context, *radio, change),
     }
 }
 

@@ -9,6 +9,7 @@
 pub(crate) mod packet;
 pub mod segment;
 
+use crate::switch::area::Label;
 use crate::time::Instant;
 
 /// Octets of an Ethernet header: two addresses and a type.
@@ -69,6 +70,8 @@ pub struct Frame {
     pub origin: u32,
     /// When it entered the engine.
     pub entered: Instant,
+    /// Present between switches that use shortest paths.
+    pub label: Option<Label>,
 }
 
 /// The sizes of the frames in a run of segments.
@@ -107,7 +110,8 @@ impl Frame {
         segmentation: Option<Segmentation>,
         checksum: Option<Checksum>,
     ) -> Self {
-        Self { buffer, length, first: 0, count: 1, segmentation, checksum, origin: 0, entered: Instant::ZERO }
+        let (first, count, origin, entered, label) = (0, 1, 0, Instant::ZERO, None);
+        Self { buffer, length, first, count, segmentation, checksum, origin, entered, label }
     }
 
     /// Number of segments of the whole super-frame; 1 for an ordinary frame.
@@ -124,7 +128,7 @@ impl Frame {
     /// True if its segments are those after the segments of `other`.
     #[must_use]
     pub fn follows(&self, other: &Self) -> bool {
-        self.buffer == other.buffer && self.first == other.first + other.count
+        self.buffer == other.buffer && self.first == other.first + other.count && self.label == other.label
     }
 
     /// True if it represents all of its buffer, not a part.

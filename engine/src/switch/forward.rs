@@ -3,11 +3,13 @@
 use crate::drop_reason::DropReason;
 use crate::element::Place;
 use crate::engine::context::Context;
+use crate::frame::Frame;
 use crate::ledger::Tally;
 use crate::link::in_flight::InFlight;
 use crate::link::wire::Wire;
+use crate::switch::area::{Area, Passing};
 use crate::switch::vlan::Class;
-use crate::switch::{Switch, Way};
+use crate::switch::{Switch, Way, vlan_key};
 
 /// Forwards a frame through a switch or hub; `back` is the wire towards its source. Returns true if
 /// the switch learned that an address has moved.
@@ -15,8 +17,9 @@ pub(crate) fn pass(
     context: &mut Context,
     wires: &mut [Wire],
     switch: &mut Switch,
+    areas: &mut [Area],
     back: u32,
-    flight: InFlight,
+    mut flight: InFlight,
 ) -> bool {
     let place = Place::Switch(switch.id);
     let at = flight.at.min(context.now);
@@ -27,25 +30,43 @@ pub(crate) fn pass(
         context.drop_at(place, at, flight.frame, DropReason::WrongVlan);
         return false;
     };
-    let moved = switch.learn(context.now, octets, back, class);
-    match switch.route(context.now, octets, back, class) {
+    let (mut moved, mut branches) = (false, &[][..]);
+    let way = if let Some(seat) = switch.seat {
+        let area = &mut areas[seat.area as usize];
+        let passing = Passing { now: context.now, octets, back, vlan: vlan_key(class) };
+        let way = area.way(seat.member, &passing, &mut flight.frame.label);
+        if let Way::Tree(root) = way {
+            branches = area.branches(root, seat.member);
+        }
+        way
+    } else {
+        moved = switch.learn(context.now, octets, back, class);
+        switch.route(context.now, octets, back, class)
+    };
+    match way {
         Way::To(wire) if switch.leaves(wire, class) => send(context, wires, switch, wire, class, flight),
         Way::To(_) => context.drop_at(place, at, flight.frame, DropReason::WrongVlan),
         Way::Filtered => context.drop_at(place, at, flight.frame, DropReason::Filtered),
-        Way::Everywhere => {
+        Way::Nowhere => context.drop_at(place, at, flight.frame, DropReason::Nowhere),
+        Way::Everywhere | Way::Tree(_) => {
+            let bare = InFlight { frame: Frame { label: None, ..flight.frame }, ..flight };
+            let edges = switch.edges.iter().filter(|&&wire| wire != back).map(|&wire| (wire, bare));
+            let branches = branches.iter().map(|&wire| (wire, flight));
             let mut last = None;
-            for &wire in &switch.out {
-                if wire == back || !wires[wire as usize].is_up() || !switch.leaves(wire, class) {
+            for (wire, flight) in edges.chain(branches) {
+                // A branch that is down stays in use until the area has converged.
+                let usable = wires[wire as usize].is_up() || flight.frame.label.is_some();
+                if !usable || !switch.leaves(wire, class) {
                     continue;
                 }
-                if let Some(wire) = last.replace(wire) {
+                if let Some((wire, flight)) = last.replace((wire, flight)) {
                     context.copy(&flight.frame);
                     context.ledger.switches[switch.id.index()].copies += tally;
                     send(context, wires, switch, wire, class, flight);
                 }
             }
             match last {
-                Some(wire) => send(context, wires, switch, wire, class, flight),
+                Some((wire, flight)) => send(context, wires, switch, wire, class, flight),
                 None => context.drop_at(place, at, flight.frame, DropReason::Nowhere),
             }
         }

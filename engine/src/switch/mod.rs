@@ -3,8 +3,9 @@
 //! A switch (IEEE 802.1D, 2004, clauses 7.7 to 7.9) learns the link of an address from source
 //! addresses, forwards unicast frames to that link only, and floods frames to unknown and group
 //! addresses. It takes no time: rates, delays and queues belong to links. A VLAN-aware switch does
-//! this separately for each VLAN.
+//! this separately for each VLAN. Switches with shortest paths form an [`area`].
 
+pub(crate) mod area;
 pub(crate) mod forward;
 pub(crate) mod shortcuts;
 mod vlan;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use crate::element::{End, SwitchId};
 use crate::frame::{Frame, Pool};
 use crate::settings::{SwitchSettings, VlanSettings};
+use crate::switch::area::Seat;
 use crate::switch::vlan::{Class, Member};
 use crate::time::{Instant, Span};
 
@@ -22,10 +24,15 @@ use crate::time::{Instant, Span};
 pub(crate) enum Way {
     /// Out on this wire only.
     To(u32),
-    /// Out on every wire except the ingress.
+    /// Out on every wire except the ingress; in an area, on every edge.
     Everywhere,
-    /// Dropped: the destination is on the ingress side, or is link-local.
+    /// Out on every edge except the ingress, and on the branches of the tree of this member of the
+    /// area.
+    Tree(u16),
+    /// Dropped: the destination is on the ingress side, or is link-local, or the tree has changed.
     Filtered,
+    /// Dropped: no path leads to the destination.
+    Nowhere,
 }
 
 /// A switch or hub.
@@ -33,6 +40,10 @@ pub(crate) struct Switch {
     pub id: SwitchId,
     /// Wires that lead away from the switch.
     pub out: Vec<u32>,
+    /// Those of them that do not lead to another switch of its area.
+    pub edges: Vec<u32>,
+    /// Place in an area, if it uses shortest paths.
+    pub seat: Option<Seat>,
     /// Those of them that lead to another switch.
     pub trunks: Vec<u32>,
     /// Generation of the last shortcut that crosses the switch.
@@ -72,13 +83,17 @@ impl Switch {
     pub fn new(id: SwitchId, settings: &SwitchSettings) -> Self {
         let table = Table::new(settings);
         let (members, other) = (BTreeMap::new(), Member::default());
-        let (out, trunks) = (Vec::new(), Vec::new());
-        Self { id, out, trunks, crossed: 0, begins: (0, false), table, members, other }
+        let (out, edges, trunks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { id, out, edges, seat: None, trunks, crossed: 0, begins: (0, false), table, members, other }
     }
 
-    /// Attaches a wire that leads away from the switch.
-    pub fn join(&mut self, wire: u32, to: End) {
+    /// Attaches a wire that leads away from the switch; an `inner` one leads to a switch of its
+    /// area.
+    pub fn join(&mut self, wire: u32, to: End, inner: bool) {
         self.out.push(wire);
+        if !inner {
+            self.edges.push(wire);
+        }
         if let End::Switch(_) = to {
             self.trunks.push(wire);
         }
@@ -88,6 +103,11 @@ impl Switch {
     pub fn set_vlan(&mut self, wire: u32, settings: &VlanSettings) {
         self.members.insert(wire, Member::new(settings));
         self.forget(wire);
+    }
+
+    /// Makes the switch VLAN-aware; its inner wires carry all VLANs, tagged.
+    pub fn carry_all_vlans(&mut self, inner: impl Iterator<Item = u32>) {
+        self.members.extend(inner.map(|wire| (wire, Member::every())));
     }
 
     fn member(&self, wire: u32) -> &Member {
@@ -137,7 +157,7 @@ impl Switch {
     /// `back`. Returns true if a known address has moved.
     pub fn learn(&mut self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> bool {
         let Some(table) = &mut self.table else { return false };
-        table.learn(now, vlan(class), address(&octets[6..12]), back)
+        table.learn(now, vlan_key(class), address(&octets[6..12]), back)
     }
 
     /// Forwarding decision for a frame with these first octets that came from the link of wire
@@ -146,9 +166,9 @@ impl Switch {
         let Some(table) = &self.table else { return Way::Everywhere };
         let destination = address(&octets[..6]);
         if destination & GROUP != 0 {
-            return if destination & !0xf == RESERVED { Way::Filtered } else { Way::Everywhere };
+            return if is_reserved(destination) { Way::Filtered } else { Way::Everywhere };
         }
-        match table.known.get(&(vlan(class) | destination)) {
+        match table.known.get(&(vlan_key(class) | destination)) {
             Some(known) if now.since(known.seen) <= table.ageing => {
                 if known.wire == back {
                     Way::Filtered
@@ -185,8 +205,13 @@ impl Switch {
     }
 }
 
+/// True if the address is never forwarded.
+fn is_reserved(destination: u64) -> bool {
+    destination & !0xf == RESERVED
+}
+
 /// The VLAN part of a table key.
-fn vlan(class: Option<Class>) -> u64 {
+pub(crate) fn vlan_key(class: Option<Class>) -> u64 {
     class.map_or(0, |class| u64::from(class.vlan) << 48)
 }
 
@@ -198,7 +223,8 @@ pub(crate) fn address(octets: &[u8]) -> u64 {
 impl Table {
     fn new(settings: &SwitchSettings) -> Option<Self> {
         match settings {
-            SwitchSettings::Hub => None,
+            // Addresses of an area are in the area.
+            SwitchSettings::Hub | SwitchSettings::ShortestPath { .. } => None,
             SwitchSettings::Switch { ageing_ns, addresses } => Some(Self {
                 ageing: Span::from_nanos(*ageing_ns),
                 limit: *addresses as usize,

@@ -74,6 +74,11 @@ impl Member {
         }
     }
 
+    /// A trunk of all VLANs, all tagged.
+    pub fn every() -> Self {
+        Self::Trunk { allowed: Box::new([u64::MAX; 64]), native: None }
+    }
+
     /// True if the port is a member of the VLAN.
     fn carries(&self, vlan: u16) -> bool {
         match self {

@@ -174,6 +174,7 @@ impl World {
             checksum: None,
             origin: from.number(),
             entered: now,
+            label: None,
         }
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from airloom.planning import areas
 from airloom.planning.network import Network, Wire
 
 DEFAULT = 1
@@ -15,10 +16,11 @@ EVERY = range(1, 4095)
 
 
 def aware(network: Network) -> set[str]:
-    """Returns the VLAN-aware switches: those with a link that sets VLANs."""
-    return {end.name for wire in network.wires if wire.speaks_of_vlans for end in wire.ends} & set(
-        network.switches
-    )
+    """Returns the VLAN-aware switches: those with a link that sets VLANs, and all of their areas."""
+    found = {end.name for wire in network.wires if wire.speaks_of_vlans for end in wire.ends}
+    members = areas.of(network)
+    knowing = {members[name] for name in found & members.keys()}
+    return (found & set(network.switches)) | {name for name, first in members.items() if first in knowing}
 
 
 def settings(network: Network, knowing: set[str], wire: Wire) -> tuple[dict[str, Any] | None, ...]:
@@ -47,8 +49,14 @@ def strands(network: Network) -> Iterator[Strand]:
     """Yields the strands of all links in order; for each link the untagged one first."""
     knowing = aware(network)
     known = {number for wire in network.wires for number in _numbers(wire)} | {DEFAULT}
+    members = areas.of(network)
     for index, wire in enumerate(network.wires):
         ends = [end.name for end in wire.ends if end.name in network.switches]
+        if areas.is_inner(wire, members) and ends[0] in knowing:
+            yield Strand(index, None, ())
+            for tag in sorted(known):
+                yield Strand(index, tag, tuple((name, tag) for name in ends))
+            continue
         bare = wire.vlan or (wire.native if wire.trunk is not None else DEFAULT)
         joins = [(name, bare if name in knowing else 0) for name in ends]
         yield Strand(index, None, tuple((name, number) for name, number in joins if number is not None))

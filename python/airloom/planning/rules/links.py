@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airloom.planning import visibility
+from airloom.planning import areas, visibility
 from airloom.planning.network import Network, Wire
 from airloom.planning.ports import ports_of
 from airloom.planning.rules import ranges
@@ -173,9 +173,11 @@ def _loops(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Refuses loops of learning switches without a spanning tree: they would flood forever.
 
     An Open vSwitch avoids this by a spanning tree, by controllers, or by forwarding by flows alone.
+    Switches of an area have loops between them; a loop through anything else is as bad as any.
     """
     neighbours: dict[str, list[str]] = {}
-    root: dict[str, str] = {name: name for name in network.switches}
+    members = areas.of(network)
+    root: dict[str, str] = {name: members.get(name, name) for name in network.switches}
     sliced = any(slice_.controllers for slice_ in scenario.slices.values())
 
     def careful(name: str) -> bool:
@@ -193,9 +195,14 @@ def _loops(scenario: Scenario, network: Network) -> Iterator[Problem]:
             name = root[name]
         return name
 
-    for wire in network.wires:
+    inner = {index for index, wire in enumerate(network.wires) if areas.is_inner(wire, members)}
+    for index in inner:
+        a, b = (end.name for end in network.wires[index].ends)
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    for index, wire in enumerate(network.wires):
         a, b = (end.name for end in wire.ends)
-        if a not in network.switches or b not in network.switches or a == b:
+        if a not in network.switches or b not in network.switches or a == b or index in inner:
             continue
         if careful(a) or careful(b):
             continue
@@ -206,6 +213,7 @@ def _loops(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 f"the link {wire.name} closes a loop of switches: {circle}",
                 wire.path,
                 "remove a link, or make one of them a node that routes, "
+                "or all of them switches with forwarding: shortest-path, "
                 "or an openvswitch with spanning_tree: stp",
             )
             continue

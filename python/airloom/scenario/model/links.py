@@ -176,6 +176,15 @@ class Switch(Model):
         description="switch: learning switch; hub: repeats every frame to all ports; openvswitch: the "
         "program Open vSwitch",
     )
+    forwarding: Literal["learning", "shortest-path"] = Field(
+        default="learning",
+        description="switch only: learning: without loops; shortest-path: all such switches that links join "
+        "use all shortest paths between them (IEEE 802.1aq and 802.1Qbp)",
+    )
+    convergence: Duration = Field(
+        default=Duration("50 ms"),
+        description="shortest-path: time from a change of a link to new paths, the same in joined switches",
+    )
     ageing: Duration = Field(default=Duration("300 s"), description="ageing time of learned addresses")
     addresses: Count = Field(default=8192, description="size of the address table")
     controllers: Annotated[list[Controller], Listed] = Field(
@@ -270,7 +279,11 @@ class Topology(Model):
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,40}$")] = Field(
         default="n", description="prefix of node names"
     )
-    switched: bool = Field(default=False, description="inner nodes are switches instead of routers")
+    switched: bool = Field(
+        default=False,
+        description="inner nodes are switches instead of routers; loops of them need "
+        "`switch: {forwarding: shortest-path}`",
+    )
     switch: Switch = Field(
         default=Switch.model_construct(),
         description="properties of every generated switch",

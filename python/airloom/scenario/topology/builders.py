@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.scenario.model import Direction, GraphAttributes, Link, Node, Topology
+from airloom.scenario.model import Direction, GraphAttributes, Link, Node, Switch, Topology
 from airloom.scenario.problems import Problem
 
 __all__ = [
@@ -67,9 +67,12 @@ def full_mesh(nodes: int, *, prefix: str = "n", **link: Any) -> Topology:
     return _make("full-mesh", prefix, link, nodes=nodes)
 
 
-def fat_tree(k: int, *, prefix: str = "n", **link: Any) -> Topology:
-    """Core, aggregation and edge routers with ``k`` ports each, and k^3/4 hosts."""
-    return _make("fat-tree", prefix, link, k=k)
+def fat_tree(k: int, *, switch: Switch | None = None, prefix: str = "n", **link: Any) -> Topology:
+    """Core, aggregation and edge routers with ``k`` ports each, and k^3/4 hosts.
+
+    With ``switch``, which has ``forwarding="shortest-path"``, they are such switches.
+    """
+    return _make("fat-tree", prefix, link, k=k, switched=switch is not None, switch=switch)
 
 
 def random(

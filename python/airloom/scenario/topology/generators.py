@@ -13,11 +13,15 @@ grid        rows, columns                 n1x1, n1x2, ... (row x column), neighb
 ring        nodes                         n1 - n2 - ... - n1
 full-mesh   nodes                         all pairs linked
 fat-tree    k (even)                      (k/2)^2 ``core``, k pods of k/2 ``agg`` and k/2 ``edge``
-                                          routers, and k^3/4 hosts n1, n2, ...
+                                          routers, and k^3/4 hosts n1, n2, ...; ``switched``:
+                                          switches instead of routers
 random      nodes, probability            uniform random spanning tree, and every other pair
                                           with the probability; drawn from ``seed``
 graphml     file, attributes              nodes and edges of a GraphML file
 ==========  ============================  =====================================================
+
+With ``switched``, all nodes of a grid, ring, full-mesh and random are switches, to which the scenario
+links its own nodes. Switches with loops need ``switch: {forwarding: shortest-path}``.
 
 Sources: fat-tree after Al-Fares, Loukissas and Vahdat 2008; spanning tree by Pruefer's code; other
 links by skipping geometrically distributed gaps (Batagelj and Brandes 2005).
@@ -77,6 +81,18 @@ def _names(topology: Topology, count: int, switches: set[int]) -> tuple[list[str
     return names, graph
 
 
+def _all_alike(topology: Topology, names: list[str]) -> Graph:
+    if topology.switched:
+        return Graph(switches={name: Switch() for name in names})
+    return Graph(names)
+
+
+def _mesh(topology: Topology, count: int) -> tuple[list[str], Graph]:
+    """Nodes without a difference between inner and outer ones."""
+    names = [f"{topology.prefix}{number}" for number in range(1, count + 1)]
+    return names, _all_alike(topology, names)
+
+
 def _pairs(names: list[str], pairs: list[tuple[int, int]]) -> list[Edge]:
     return [Edge(names[a], names[b]) for a, b in pairs]
 
@@ -114,7 +130,8 @@ def _grid(topology: Topology, seed: int) -> Graph:
     def name(row: int, column: int) -> str:
         return f"{topology.prefix}{row}x{column}"
 
-    graph = Graph([name(row, column) for row in range(1, rows + 1) for column in range(1, columns + 1)])
+    names = [name(row, column) for row in range(1, rows + 1) for column in range(1, columns + 1)]
+    graph = _all_alike(topology, names)
     for row in range(1, rows + 1):
         for column in range(1, columns + 1):
             if column < columns:
@@ -126,7 +143,7 @@ def _grid(topology: Topology, seed: int) -> Graph:
 
 def _ring(topology: Topology, seed: int) -> Graph:
     count = topology.nodes or 0
-    names, graph = _names(topology, count, set())
+    names, graph = _mesh(topology, count)
     graph.edges = _pairs(names, [(index, (index + 1) % count) for index in range(count)])
     return graph
 
@@ -134,7 +151,7 @@ def _ring(topology: Topology, seed: int) -> Graph:
 def _full_mesh(topology: Topology, seed: int) -> Graph:
     count = topology.nodes or 0
     _limit(count, count * (count - 1) // 2)
-    names, graph = _names(topology, count, set())
+    names, graph = _mesh(topology, count)
     graph.edges = _pairs(names, [(a, b) for a in range(count) for b in range(a + 1, count)])
     return graph
 
@@ -159,7 +176,9 @@ def _fat_tree(topology: Topology, seed: int) -> Graph:
                 hosts += 1
                 names.append(f"{topology.prefix}{hosts}")
                 graph.edges.append(Edge(edge, names[-1]))
-    graph.nodes = routers + names
+    if topology.switched:
+        graph.switches = {name: Switch() for name in routers}
+    graph.nodes = names if topology.switched else routers + names
     return graph
 
 
@@ -167,7 +186,7 @@ def _random(topology: Topology, seed: int) -> Graph:
     count, probability = topology.nodes or 0, topology.probability or 0.0
     _limit(count, int(count + probability * count * (count - 1) / 2))
     dice = random.Random(f"topology {seed if topology.seed is None else topology.seed}")
-    names, graph = _names(topology, count, set())
+    names, graph = _mesh(topology, count)
     chosen = {(min(a, b), max(a, b)) for a, b in _spanning_tree(count, dice)}
     if probability >= 1:
         chosen = {(a, b) for a in range(count) for b in range(a + 1, count)}
@@ -217,6 +236,7 @@ class _Generator:
     takes: tuple[str, ...]
     fewest: int = 1
     switched: bool = False
+    """Whether its inner nodes can be switches that only learn: they have no loops."""
 
 
 GENERATORS: dict[str, _Generator] = {
@@ -274,11 +294,19 @@ def generate(topology: Topology, seed: int) -> Graph:
         )
     if topology.k is not None and topology.k % 2:
         raise Problem("topology.size", "k must be even", ("topology", "k"))
-    if topology.switched and not generator.switched:
+    if topology.switched and topology.generator == "graphml":
+        raise Problem(
+            "topology.parameter",
+            "a graphml takes no 'switched'",
+            ("topology", "switched"),
+            "write kind=switch on nodes of the file",
+            key=True,
+        )
+    if topology.switched and not generator.switched and topology.switch.forwarding != "shortest-path":
         raise Problem(
             "topology.loop",
             f"a {topology.generator} of switches would have loops, and no switch breaks them",
             ("topology", "switched"),
-            "leave 'switched' out: its inner nodes are routers",
+            "set switch: {forwarding: shortest-path}, or leave 'switched' out: its inner nodes are routers",
         )
     return generator.make(topology, seed)
