@@ -9,6 +9,7 @@ mod exchange;
 mod mpdu;
 mod queue;
 mod receive;
+mod times;
 
 pub(super) use classify::{lanes, priority};
 pub(super) use mpdu::Mpdu;
