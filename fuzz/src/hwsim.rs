@@ -17,7 +17,7 @@ pub fn run(data: &[u8]) {
     let mut pool = Pool::default();
     let mut wlan = Wlan::default();
     wlan.assign(0, Engine::new(1).add_port("a", false).expect("new"), &A);
-    if let Ok(Taken::Transmit(_, buffer, octets, _)) = wlan.serve(&message, &mut pool) {
+    if let Ok(Taken::Transmit(_, buffer, octets, _)) = wlan.serve(&message[..], &mut pool) {
         assert!(octets as usize <= data.len());
         pool.release(buffer);
     }

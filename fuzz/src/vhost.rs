@@ -1,6 +1,6 @@
 //! An untrusted guest of the vhost-user device: its messages, or all of its memory.
 //!
-//! Input: one octet of options. If its lowest bit is set, messages follow: each a number, a length
+//! Input: one octet of options; bits 5 and 6 choose the translation of addresses. If its lowest bit is set, messages follow: each a number, a length
 //! and so many octets. Otherwise the memory follows, with the rings at its start, and the device
 //! processes it.
 
@@ -10,12 +10,12 @@ use std::os::unix::fs::FileExt;
 
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::settings::LinkSettings;
-use airloom_engine::time::Instant;
+use airloom_engine::time::{Instant, Span};
 use airloom_engine::{Delivery, Egress, End, Engine, PortId};
-use airloom_ports::vhost::DeviceConfig;
 use airloom_ports::vhost::device::Device;
 use airloom_ports::vhost::message::{HEADER, Header, QueuePlaces, RegionSpec, Request};
 use airloom_ports::vhost::net::FEATURES;
+use airloom_ports::vhost::{Coalescing, DeviceConfig, Handling, IoTlb, Translation};
 
 const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
 /// Guest address of the memory, which has two adjacent regions.
@@ -55,11 +55,23 @@ impl Egress for Towards<'_> {
 /// Runs one input.
 pub fn run(data: &[u8]) {
     let Some((how, rest)) = data.split_first() else { return };
-    if how & 1 == 1 { messages(rest) } else { rings(*how, rest) }
+    if how & 1 == 1 { messages(*how, rest) } else { rings(*how, rest) }
 }
 
-fn messages(mut data: &[u8]) {
-    let mut device = Device::new(CARD);
+/// The translation and coalescing that two bits choose.
+fn handling(bits: u8) -> Handling {
+    let translation = match bits & 3 {
+        0 => Translation::Direct,
+        1 => Translation::Bounce,
+        2 => Translation::Strict,
+        _ => Translation::Cached(IoTlb::new(4).expect("valid")),
+    };
+    let coalescing = Coalescing::Adaptive { frames: u16::from(bits & 3), time: Span::from_micros(1) };
+    Handling { coalescing, translation }
+}
+
+fn messages(how: u8, mut data: &[u8]) {
+    let mut device = Device::new(CARD, handling(how >> 5));
     let mut pool = Pool::default();
     while let Some((&[request, size], rest)) = data.split_first_chunk() {
         let (body, rest) = rest.split_at(rest.len().min(usize::from(size)));
@@ -81,8 +93,8 @@ fn messages(mut data: &[u8]) {
 }
 
 /// The device with its queues in `file`.
-fn device(file: &File, features: u64) -> Device<DeviceConfig> {
-    let mut device = Device::new(CARD);
+fn device(file: &File, features: u64, handling: Handling) -> Device<DeviceConfig> {
+    let mut device = Device::new(CARD, handling);
     let half = OCTETS / 2;
     let region = |at: u64| RegionSpec { guest: GUEST + at, octets: half, user: GUEST + at, offset: at };
     let files = [0, 1].map(|_| OwnedFd::from(file.try_clone().expect("a descriptor is to be had")));
@@ -108,7 +120,7 @@ fn rings(how: u8, data: &[u8]) {
     let chosen = choices.iter().filter(|(bit, _)| (how >> bit) & 1 == 1);
     let features = chosen.fold(NEEDED, |all, (_, feature)| all | feature);
     let file = memory();
-    let mut device = device(&file, features);
+    let mut device = device(&file, features, handling(how >> 5));
     let data = &data[..data.len().min(usize::try_from(OCTETS).expect("small"))];
     file.write_all_at(data, 0).expect("within the file");
     // The number of available buffers must be plausible: only the low octet is used.

@@ -48,7 +48,7 @@ mod pcapng;
 pub mod port;
 mod recorder;
 pub mod runtime;
-mod rx;
+pub mod rx;
 mod sys;
 pub mod tap;
 pub mod tunnel;

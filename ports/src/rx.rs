@@ -28,7 +28,7 @@ pub struct RxBuffers {
 impl RxBuffers {
     /// Takes the two buffers from the pool.
     #[must_use]
-    pub(crate) fn new(pool: &mut Pool) -> Self {
+    pub fn new(pool: &mut Pool) -> Self {
         Self { small: pool.take(SMALL), large: pool.take(LARGE) }
     }
 

@@ -105,6 +105,10 @@ impl Station {
 
 type Serve = fn(std::os::fd::OwnedFd) -> Result<WlanDevice, airloom_ports::error::Error>;
 
+fn serve_virtio(listener: std::os::fd::OwnedFd) -> Result<WlanDevice, airloom_ports::error::Error> {
+    WlanDevice::serve(listener, airloom_ports::vhost::Handling::default())
+}
+
 /// The devices of two guests with one radio each, with the paths of their sockets and their
 /// addresses.
 fn devices(
@@ -135,14 +139,13 @@ fn station((device, path, mac): (WlanDevice, std::path::PathBuf, [u8; 6])) -> St
 }
 
 fn stations(folder: &std::path::Path) -> (Driver, [Station; 2]) {
-    let (driver, devices) = devices(folder, [WlanDevice::serve; 2]);
+    let (driver, devices) = devices(folder, [serve_virtio; 2]);
     (driver, devices.map(station))
 }
 
 /// A guest with a virtio device, and one whose messages are passed on.
 fn mixed(folder: &std::path::Path) -> (Driver, Station, StreamGuest, [u8; 6]) {
-    let (driver, [near, (device, path, mac)]) =
-        devices(folder, [WlanDevice::serve, WlanDevice::serve_stream]);
+    let (driver, [near, (device, path, mac)]) = devices(folder, [serve_virtio, WlanDevice::serve_stream]);
     let near = station(near);
     let mut stream = UnixStream::connect(path).expect("it listens");
     stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("a socket");

@@ -280,7 +280,7 @@ impl Loop {
             self.driven.world.advance(now);
             let again = self.driven.world.edge.notify(now);
             if again < Instant::NEVER {
-                self.timer.arm(again.since(now));
+                self.timer.arm(again, now);
             }
             let end = clock.now();
             let second = self.driven.status.current();

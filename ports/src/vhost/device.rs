@@ -8,6 +8,7 @@ use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::time::Instant;
 
 use super::backlog::Backlog;
+use super::coalescing::Coalescing;
 use super::connection;
 use super::disconnect::DisconnectReason;
 use super::memory::Memory;
@@ -15,6 +16,7 @@ use super::message::{self, CONFIG, Request};
 use super::notifier::Notifier;
 use super::queue::{self, Buffers, Writer};
 use super::side::Side;
+use super::translation::{Translation, Translations};
 
 /// Protocol features: an answer to every message, the MTU, a back-end channel, the configuration, a
 /// reset. The channel tells of changes of the configuration, and User Mode Linux requests no interrupt
@@ -83,6 +85,17 @@ pub struct Counts {
     pub spared: u64,
     /// Notifications repeated because the guest did not react.
     pub again: u64,
+    /// Longest time, in ns, from the return of a buffer to the decision to notify the guest of it.
+    pub longest_hold_ns: u64,
+}
+
+/// How the devices of a machine treat their guest.
+#[derive(Clone, Debug, Default)]
+pub struct Handling {
+    /// When it is notified of the buffers that are returned to it.
+    pub coalescing: Coalescing,
+    /// How the addresses of its buffers are translated.
+    pub translation: Translation,
 }
 
 /// Result of a request.
@@ -111,7 +124,8 @@ pub struct Device<T> {
     pub kind: T,
     features: u64,
     protocol: u64,
-    memory: Option<Memory>,
+    coalescing: Coalescing,
+    memory: Memory,
     sides: [Side; 2],
     backlog: Backlog,
     /// Socket for requests to the front end. Kept open: closing it would be an event for the guest.
@@ -125,20 +139,29 @@ pub struct Device<T> {
 impl<T: DeviceType> Device<T> {
     /// A device without a guest.
     #[must_use]
-    pub fn new(kind: T) -> Self {
-        let sides = [Side::default(), Side::default()];
-        let counts = Counts::default();
-        let backlog = Backlog::default();
-        let (features, protocol, carrier) = (0, 0, true);
-        Self { kind, features, protocol, memory: None, sides, backlog, channel: None, carrier, counts }
+    pub fn new(kind: T, handling: Handling) -> Self {
+        let Handling { coalescing, translation } = handling;
+        Self {
+            kind,
+            features: 0,
+            protocol: 0,
+            coalescing,
+            memory: Memory::new(translation),
+            sides: sides(coalescing),
+            backlog: Backlog::default(),
+            channel: None,
+            carrier: true,
+            counts: Counts::default(),
+        }
     }
 
     /// Removes the guest's state.
     pub fn reset(&mut self) {
-        self.sides = [Side::default(), Side::default()];
+        self.sides = sides(self.coalescing);
         self.backlog = Backlog::default();
         self.kind.reset();
-        (self.features, self.protocol, self.memory, self.channel) = (0, 0, None, None);
+        self.memory.clear();
+        (self.features, self.protocol, self.channel) = (0, 0, None);
     }
 
     /// True once the guest's driver uses both queues.
@@ -150,7 +173,13 @@ impl<T: DeviceType> Device<T> {
     /// True if a part of the guest's memory turned out to be inaccessible.
     #[must_use]
     pub fn memory_is_lost(&self) -> bool {
-        self.memory.as_ref().is_some_and(Memory::is_lost)
+        self.memory.is_lost()
+    }
+
+    /// Counters of the translation of addresses.
+    #[must_use]
+    pub fn translations(&self) -> Translations {
+        self.memory.translations()
     }
 
     /// The negotiated features.
@@ -193,7 +222,7 @@ impl<T: DeviceType> Device<T> {
             }
             Request::SetMemory(regions) => {
                 self.sides.iter_mut().for_each(Side::stop);
-                self.memory = Some(Memory::map(regions, files)?);
+                self.memory.map(regions, files)?;
                 self.start()?;
             }
             Request::SetQueueSize(queue, size) => {
@@ -271,12 +300,12 @@ impl<T: DeviceType> Device<T> {
         &mut self,
         read: impl FnOnce(&mut T, &Buffers, &Memory) -> (R, usize),
     ) -> Result<Option<R>, DisconnectReason> {
-        let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[SEND].queue) else {
+        let (memory, Some(queue)) = (&mut self.memory, &mut self.sides[SEND].queue) else {
             return Ok(None);
         };
         let Some(buffers) = queue.take(memory).map_err(DisconnectReason::Send)? else { return Ok(None) };
         let (found, octets) = read(&mut self.kind, buffers, memory);
-        queue.give_back(0);
+        queue.give_back(0, memory);
         self.counts.taken += 1;
         self.counts.taken_octets += octets as u64;
         Ok(Some(found))
@@ -346,7 +375,7 @@ impl<T: DeviceType> Device<T> {
 
     /// Writes one entry to the guest's buffers.
     fn write(&mut self, parts: [&[u8]; 3]) -> Result<Written, DisconnectReason> {
-        let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[RECEIVE].queue) else {
+        let (memory, Some(queue)) = (&mut self.memory, &mut self.sides[RECEIVE].queue) else {
             return Ok(Written::Never(HostLoss::NodeGone));
         };
         let merges = T::merges(self.features);
@@ -369,13 +398,13 @@ impl<T: DeviceType> Device<T> {
         if let Some(at) = T::HEADER.checked_sub(2) {
             buffers.write(memory, at, &chains.to_le_bytes());
         }
-        queue.give_back(octets);
+        queue.give_back(octets, memory);
         self.counts.put += 1;
         self.counts.put_octets += (octets - T::HEADER) as u64;
         Ok(Written::Now)
     }
 
-    /// Notifies the guest if it requests that, and repeats notifications without a reaction.
+    /// Notifies the guest if it requests that and it is time, and repeats notifications without a reaction.
     /// Returns false if the guest's notifier is closed.
     #[must_use]
     pub fn notify_guest(&mut self, now: Instant) -> bool {
@@ -386,7 +415,8 @@ impl<T: DeviceType> Device<T> {
         is_open
     }
 
-    /// Time at which a notification is to be repeated, unless the guest reacts before.
+    /// Time at which a notification is due: of buffers that are held, or again because the guest has not
+    /// reacted.
     #[must_use]
     pub fn reminder(&self) -> Option<Instant> {
         self.sides.iter().filter_map(Side::reminder).min()
@@ -413,16 +443,22 @@ impl<T: DeviceType> Device<T> {
 
     /// Starts the queues whose settings are complete.
     fn start(&mut self) -> Result<(), DisconnectReason> {
-        let Some(memory) = &self.memory else { return Ok(()) };
+        if !self.memory.is_mapped() {
+            return Ok(());
+        }
         let event_idx = self.features & feature::EVENT_IDX != 0;
         let always = self.features & feature::PROTOCOL_FEATURES == 0;
         for (side, writer) in self.sides.iter_mut().zip([Writer::Device, Writer::Guest]) {
             if side.enabled || always {
-                side.start(memory, writer, event_idx)?;
+                side.start(&self.memory, writer, event_idx)?;
             }
         }
         Ok(())
     }
+}
+
+fn sides(coalescing: Coalescing) -> [Side; 2] {
+    [Side::new(coalescing), Side::new(coalescing)]
 }
 
 /// Index of the queue with this number: [`RECEIVE`] or [`SEND`].

@@ -6,8 +6,9 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Maximum number of watched mappings: two hundred guests with the maximum number of regions.
-const SLOTS: usize = 200 * super::message::REGIONS;
+/// Maximum number of watched mappings: two hundred guests with the maximum number of regions, and
+/// sixteen of the largest caches of pages.
+const SLOTS: usize = 200 * super::message::REGIONS + 16 * 1024;
 
 struct Slot {
     /// Start address; 0 if the slot is free, 1 while it is being filled.
@@ -19,6 +20,9 @@ struct Slot {
 static WATCHED: [Slot; SLOTS] = [const {
     Slot { start: AtomicUsize::new(0), octets: AtomicUsize::new(0), lost: AtomicBool::new(false) }
 }; SLOTS];
+
+/// Number of the slot that became free last.
+static LAST_FREED: AtomicUsize = AtomicUsize::new(0);
 
 /// The previous action of SIGBUS.
 struct Before(libc::sigaction);
@@ -40,7 +44,9 @@ impl Watch {
         BEFORE.get_or_init(install);
         let free =
             |slot: &Slot| slot.start.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        let number = WATCHED.iter().position(free)?;
+        // First the one that became free last: translated buffers take and leave one all the time.
+        let last = LAST_FREED.load(Ordering::Relaxed);
+        let number = if free(&WATCHED[last]) { last } else { WATCHED.iter().position(free)? };
         let slot = &WATCHED[number];
         slot.lost.store(false, Ordering::Relaxed);
         slot.octets.store(octets, Ordering::Relaxed);
@@ -57,6 +63,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         WATCHED[self.0].start.store(0, Ordering::Release);
+        LAST_FREED.store(self.0, Ordering::Relaxed);
     }
 }
 

@@ -6,6 +6,7 @@
 //! own port is disconnected with a [`DisconnectReason`]. A restarted guest connects again.
 
 pub mod backlog;
+pub mod coalescing;
 pub mod connection;
 pub mod device;
 mod disconnect;
@@ -16,6 +17,7 @@ pub mod net;
 pub mod notifier;
 pub mod queue;
 mod side;
+pub mod translation;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -27,9 +29,11 @@ use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 use serde::Serialize;
 
-pub use device::Counts;
+pub use coalescing::Coalescing;
+pub use device::{Counts, Handling};
 pub use disconnect::DisconnectReason;
 pub use net::DeviceConfig;
+pub use translation::{IoTlb, Translation, Translations};
 
 use crate::error::Error;
 #[cfg(doc)]
@@ -109,7 +113,7 @@ impl<T: DeviceType> Vhost<T> {
     /// # Errors
     /// [`Error::VhostSocket`] if it is not such a socket, [`Error::Loop`] if no descriptor is
     /// available.
-    pub fn serve(listener: OwnedFd, kind: T) -> Result<Self, Error> {
+    pub fn serve(listener: OwnedFd, kind: T, handling: Handling) -> Result<Self, Error> {
         check_listener(&listener)?;
         let poller = Poller::new()?;
         poller.add(listener.as_raw_fd(), LISTENER)?;
@@ -119,7 +123,7 @@ impl<T: DeviceType> Vhost<T> {
             connection: None,
             kicks: [None, None],
             own_kicks: 0,
-            device: Device::new(kind),
+            device: Device::new(kind, handling),
             frames: 0,
             was_up: false,
             connections: 0,
@@ -236,7 +240,10 @@ impl<T: DeviceType> Vhost<T> {
 
     /// Its published figures.
     pub(crate) fn figures(&self) -> Report {
-        figures(self.standing(), self.reason.as_ref(), self.connections, self.features, self.device.counts)
+        let device = &self.device;
+        let (counts, translations) = (device.counts, device.translations());
+        let reason = self.reason.as_ref();
+        figures(self.standing(), reason, self.connections, self.features, counts, translations)
     }
 
     /// Serves control messages, and notifications about `frames` if asked for. Returns true if
@@ -388,9 +395,11 @@ pub(crate) fn figures(
     connections: u64,
     features: u64,
     counts: Counts,
+    translations: Translations,
 ) -> Report {
     let cause = reason.map(ToString::to_string);
-    let figures = Figures { standing: standing.name(), cause, connections, features, counts };
+    let standing = standing.name();
+    let figures = Figures { standing, cause, connections, features, counts, translations };
     Report { kind: REPORT, figures: Box::new(figures) }
 }
 
@@ -406,4 +415,6 @@ struct Figures {
     features: u64,
     #[serde(flatten)]
     counts: Counts,
+    #[serde(flatten)]
+    translations: Translations,
 }

@@ -201,8 +201,9 @@ impl Queue {
     ///
     /// # Errors
     /// The guest's violation of the queue's rules.
-    pub fn take(&mut self, memory: &Memory) -> Result<Option<&Buffers>, Broken> {
+    pub fn take(&mut self, memory: &mut Memory) -> Result<Option<&Buffers>, Broken> {
         self.buffers.clear();
+        memory.release();
         if self.offered()? == 0 {
             return Ok(None);
         }
@@ -218,11 +219,12 @@ impl Queue {
     /// The guest's violation of the queue's rules.
     pub fn take_buffers(
         &mut self,
-        memory: &Memory,
+        memory: &mut Memory,
         octets: usize,
         most: u16,
     ) -> Result<Option<&Buffers>, Broken> {
         self.buffers.clear();
+        memory.release();
         let offered = self.offered()?;
         for number in 0..offered.min(most) {
             let before = self.buffers.octets();
@@ -238,8 +240,9 @@ impl Queue {
     }
 
     /// Returns the chains that were last taken to the guest, with the first `octets` octets
-    /// written.
-    pub fn give_back(&mut self, octets: usize) {
+    /// written. Their buffers are not accessed any more.
+    pub fn give_back(&mut self, octets: usize, memory: &mut Memory) {
+        memory.release();
         let mut from = 0;
         for &(head, end) in &self.buffers.chains {
             let written = octets.min(end) - octets.min(from);
@@ -255,10 +258,16 @@ impl Queue {
         self.used.store(INDEX, self.next_used);
     }
 
-    /// True if chains were returned since the last call of [`Queue::wants_notification`].
+    /// Number of entries.
     #[must_use]
-    pub fn has_returned(&self) -> bool {
-        self.told != self.next_used
+    pub fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// Number of chains that were returned since the last call of [`Queue::wants_notification`].
+    #[must_use]
+    pub fn returned(&self) -> u16 {
+        self.next_used.wrapping_sub(self.told)
     }
 
     /// Whether the guest requests a notification of the chains returned since the last call.
@@ -323,7 +332,7 @@ impl Queue {
     }
 
     /// Appends the buffers of the chain at offset `ahead` from the next one.
-    fn follow(&mut self, memory: &Memory, ahead: u16) -> Result<(), Broken> {
+    fn follow(&mut self, memory: &mut Memory, ahead: u16) -> Result<(), Broken> {
         let entry = usize::from(self.next_available.wrapping_add(ahead) % self.size);
         let head = self.available.load(RING + AVAILABLE * entry);
         let mut end = self.buffers.octets();
@@ -352,7 +361,7 @@ impl Queue {
     }
 
     /// Appends the buffers of an indirect table.
-    fn indirect(&mut self, memory: &Memory, table: &Descriptor) -> Result<usize, Broken> {
+    fn indirect(&mut self, memory: &mut Memory, table: &Descriptor) -> Result<usize, Broken> {
         let bad = Broken::Indirect(table.octets);
         let octets = usize::try_from(table.octets).map_err(|_| bad)?;
         let count = octets / DESCRIPTOR;
@@ -388,16 +397,16 @@ impl Queue {
     }
 
     /// Appends one buffer; returns its length.
-    fn add(&mut self, memory: &Memory, descriptor: &Descriptor) -> Result<usize, Broken> {
+    fn add(&mut self, memory: &mut Memory, descriptor: &Descriptor) -> Result<usize, Broken> {
         if (descriptor.flags & WRITE != 0) != (self.writer == Writer::Device) {
             return Err(Broken::Direction);
         }
         let outside = Broken::Outside { address: descriptor.address, octets: descriptor.octets };
         let octets = usize::try_from(descriptor.octets).map_err(|_| outside)?;
         let (mut address, mut rest) = (descriptor.address, octets);
-        // A buffer may cover two regions that are adjacent in the guest.
+        // A buffer may cover two regions that are adjacent in the guest, or several mapped pages.
         while rest > 0 {
-            let place = memory.find(address, rest).ok_or(outside)?;
+            let place = memory.translate(address, rest).ok_or(outside)?;
             address += place.octets as u64;
             rest -= place.octets;
             self.buffers.places.push(place);

@@ -3,6 +3,7 @@
 
 use airloom_engine::time::{Instant, Span};
 
+use super::coalescing::{Coalescing, Hold};
 use super::device::Counts;
 use super::disconnect::DisconnectReason;
 use super::memory::Memory;
@@ -27,7 +28,7 @@ struct Unanswered {
 }
 
 /// State of one queue: its settings so far, and the queue itself once it is started.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Side {
     pub size: u16,
     pub base: u16,
@@ -35,11 +36,27 @@ pub(super) struct Side {
     pub kicked: bool,
     pub enabled: bool,
     pub call: Option<Notifier>,
+    hold: Hold,
     unanswered: Option<Unanswered>,
     pub queue: Option<Queue>,
 }
 
 impl Side {
+    /// A queue without settings, whose guest is notified by `coalescing`.
+    pub fn new(coalescing: Coalescing) -> Self {
+        Self {
+            size: 0,
+            base: 0,
+            places: None,
+            kicked: false,
+            enabled: false,
+            call: None,
+            hold: Hold::new(coalescing),
+            unanswered: None,
+            queue: None,
+        }
+    }
+
     /// Starts the queue, which `writer` fills, if its settings are complete.
     pub fn start(
         &mut self,
@@ -73,14 +90,23 @@ impl Side {
             self.base = queue.next_available();
         }
         self.unanswered = None;
+        self.hold.clear();
     }
 
-    /// Notifies the guest of returned buffers if it requests that, and repeats a notification
-    /// without a reaction. Returns false if the guest's notifier is closed.
+    /// Notifies the guest of returned buffers if it requests that and they are not held, and repeats a
+    /// notification without a reaction. Returns false if the guest's notifier is closed.
     pub fn notify_guest(&mut self, now: Instant, counts: &mut Counts) -> bool {
-        let (Some(queue), Some(notifier)) = (&mut self.queue, &self.call) else { return true };
+        let (Some(queue), Some(notifier)) = (&mut self.queue, &self.call) else {
+            // Without a notifier no notification is due, now or later.
+            self.hold.clear();
+            self.unanswered = None;
+            return true;
+        };
         let mut is_open = true;
-        if queue.has_returned() {
+        let returned = queue.returned();
+        let due = if returned > 0 { self.hold.decide(returned, queue.size(), now) } else { None };
+        if let Some(waited) = due {
+            counts.longest_hold_ns = counts.longest_hold_ns.max(waited.nanos());
             let indices = queue.guest_indices();
             if queue.wants_notification() {
                 counts.calls += 1;
@@ -106,8 +132,10 @@ impl Side {
         is_open
     }
 
-    /// Time at which the notification is to be repeated, unless the guest reacts before.
+    /// Time at which the guest is to be notified of buffers that are held, or again because it has not
+    /// reacted.
     pub fn reminder(&self) -> Option<Instant> {
-        Some(self.unanswered.as_ref()?.at)
+        let again = self.unanswered.as_ref().map(|unanswered| unanswered.at);
+        self.hold.deadline().into_iter().chain(again).min()
     }
 }

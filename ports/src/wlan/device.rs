@@ -1,13 +1,14 @@
 //! The radios of a guest's `mac80211_hwsim`, independent of the transport of its messages.
 //!
-//! The kernel names its radio number `n` by the address `42:00:00:nn:nn:00`.
+//! The kernel names its radio number `n` by the address `42:00:00:nn:nn:00`. It numbers all radios since
+//! its start, so that those of a guest begin with 0, and those of this machine with any number.
 
 use airloom_engine::PortId;
 use airloom_engine::frame::{BufferId, Frame, Pool};
 use airloom_engine::medium::phy::Phy;
 use airloom_engine::medium::wlan::{Attempt, RxStatus, TxRequest, TxStatus};
 
-use super::hwsim::{self, Address, Message, NO_ACK, Reception, STEPS, Status, Step, Transmission};
+use super::hwsim::{self, Address, Content, Message, NO_ACK, Reception, STEPS, Status, Step, Transmission};
 use super::rates;
 
 /// Maximum number of a guest's radios (`radios` of `mac80211_hwsim`).
@@ -59,6 +60,8 @@ impl Radio {
 #[derive(Debug, Default)]
 pub struct Wlan {
     radios: Vec<Option<Radio>>,
+    /// The kernel's number of each radio; empty for a guest, whose numbers are these.
+    numbers: Vec<u16>,
     /// Number of the present guest; statuses of an earlier guest's frames are ignored.
     generation: u32,
     /// Radios whose addresses have changed since they were last read.
@@ -66,6 +69,29 @@ pub struct Wlan {
 }
 
 impl Wlan {
+    /// The radios with these numbers in a kernel.
+    pub(super) fn of_kernel(numbers: &[u16]) -> Self {
+        Self { numbers: numbers.to_vec(), ..Self::default() }
+    }
+
+    /// Number of the radio that the kernel gives this name; None for a radio that was not made for
+    /// the engine.
+    fn number(&self, name: Address) -> Option<usize> {
+        let [0x42, 0, 0, high, low, 0] = name else { return None };
+        let given = u16::from_be_bytes([high, low]);
+        if self.numbers.is_empty() {
+            return Some(usize::from(given));
+        }
+        self.numbers.iter().position(|&number| number == given)
+    }
+
+    /// Name of the radio with this number.
+    fn name(&self, number: usize) -> Address {
+        let given = self.numbers.get(number).copied();
+        let [high, low] = given.or_else(|| number.try_into().ok()).unwrap_or(u16::MAX).to_be_bytes();
+        [0x42, 0, 0, high, low, 0]
+    }
+
     /// Assigns a port and a physical layer to the radio with this number.
     pub fn assign(&mut self, number: usize, port: PortId, phy: &'static Phy) {
         if self.radios.len() <= number {
@@ -106,7 +132,7 @@ impl Wlan {
     }
 
     fn change(&mut self, name: Address, act: impl FnOnce(&mut Vec<Address>)) {
-        let Some(number) = number(name) else { return };
+        let Some(number) = self.number(name) else { return };
         let Some(radio) = self.radio(number) else { return };
         act(&mut radio.addresses);
         self.changed.push(number);
@@ -116,12 +142,13 @@ impl Wlan {
     ///
     /// # Errors
     /// The flaw in it.
-    pub fn serve(&mut self, octets: &[u8], pool: &mut Pool) -> Result<Taken, hwsim::Flaw> {
-        match hwsim::read(octets)? {
+    pub fn serve<C: Content + ?Sized>(&mut self, message: &C, pool: &mut Pool) -> Result<Taken, hwsim::Flaw> {
+        match hwsim::read(message)? {
             Message::Transmit(sent) => {
                 let Some((port, request)) = self.request(&sent) else { return Ok(Taken::Nothing) };
+                // The only copy of the frame on its way into the engine.
                 let buffer = pool.take(sent.frame.len());
-                pool.octets_mut(buffer)[..sent.frame.len()].copy_from_slice(sent.frame);
+                message.copy(sent.frame.start, &mut pool.octets_mut(buffer)[..sent.frame.len()]);
                 let octets = u32::try_from(sent.frame.len()).expect("less than a page");
                 return Ok(Taken::Transmit(port, buffer, octets, request));
             }
@@ -143,15 +170,15 @@ impl Wlan {
     }
 
     /// The request for the engine, and the port it is made at.
-    fn request(&mut self, sent: &Transmission<'_>) -> Option<(PortId, TxRequest)> {
+    fn request(&mut self, sent: &Transmission) -> Option<(PortId, TxRequest)> {
         let generation = self.generation;
-        let radio = self.radio(number(sent.radio)?)?;
+        let radio = self.radio(self.number(sent.radio)?)?;
         let mut attempts = [None; STEPS];
         for (attempt, &step) in attempts.iter_mut().zip(&sent.chain) {
             let Some(rate) = rates::of_radio(radio.phy, sent.mhz, step) else { break };
             *attempt = Some(Attempt { rate, tries: step.count });
         }
-        let Transmission { cookie, flags, mhz, chain, .. } = *sent;
+        let &Transmission { cookie, flags, mhz, chain, .. } = sent;
         let place = radio.hold(Pending { cookie, flags, mhz, chain });
         let cookie = u64::from(generation) << 32 | u64::from(place);
         let mhz = u16::try_from(mhz).unwrap_or(0);
@@ -170,7 +197,7 @@ impl Wlan {
         let mhz = u32::from(status.mhz);
         let radio = self.radios.get(number)?.as_ref()?;
         let how = Reception {
-            radio: name(number),
+            radio: self.name(number),
             mhz,
             rate: rates::received(radio.phy, mhz, status.rate).unwrap_or(0),
             signal_dbm: status.signal_dbm,
@@ -183,6 +210,7 @@ impl Wlan {
     /// present guest did not request it.
     pub(super) fn transmitted(&mut self, number: usize, status: &TxStatus) -> Option<[u8; hwsim::STATUS]> {
         let generation = u64::from(self.generation);
+        let name = self.name(number);
         let radio = self.radio(number).filter(|_| status.cookie >> 32 == generation)?;
         let place = u32::try_from(status.cookie & u64::from(u32::MAX)).unwrap_or(u32::MAX);
         let pending = radio.release(place)?;
@@ -193,7 +221,7 @@ impl Wlan {
             *used = (rates::of_driver(radio.phy, pending.mhz, step, made.rate), made.tries);
         }
         Some(hwsim::transmitted(&Status {
-            radio: name(number),
+            radio: name,
             flags: pending.flags,
             acknowledged: status.acknowledged,
             ack_dbm: status.ack_dbm,
@@ -203,18 +231,6 @@ impl Wlan {
     }
 }
 
-/// Number of the radio with this name; None for a radio that the guest added itself.
-fn number(name: Address) -> Option<usize> {
-    let [0x42, 0, 0, high, low, 0] = name else { return None };
-    Some(usize::from(u16::from_be_bytes([high, low])))
-}
-
-/// Name of the radio with this number.
-fn name(number: usize) -> Address {
-    let [high, low] = u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
-    [0x42, 0, 0, high, low, 0]
-}
-
 /// What a guest's message asks for.
 #[derive(Debug)]
 pub enum Taken {
@@ -222,4 +238,27 @@ pub enum Taken {
     Transmit(PortId, BufferId, u32, TxRequest),
     /// Nothing that concerns the engine now.
     Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Wlan;
+
+    #[test]
+    fn radios_of_a_guest_are_numbered_as_its_kernel_does() {
+        let wlan = Wlan::default();
+        assert_eq!(wlan.number([0x42, 0, 0, 1, 2, 0]), Some(258));
+        assert_eq!(wlan.name(258), [0x42, 0, 0, 1, 2, 0]);
+        assert_eq!(wlan.number([2, 0, 0, 1, 2, 0]), None, "a permanent address");
+    }
+
+    #[test]
+    fn radios_among_others_of_a_kernel_are_found_by_its_numbers() {
+        let wlan = Wlan::of_kernel(&[7, 258, u16::MAX]);
+        for (number, name) in [[0, 7], [1, 2], [255, 255]].into_iter().enumerate() {
+            let name = [0x42, 0, 0, name[0], name[1], 0];
+            assert_eq!((wlan.number(name), wlan.name(number)), (Some(number), name));
+        }
+        assert_eq!(wlan.number([0x42, 0, 0, 0, 0, 0]), None, "of another program");
+    }
 }

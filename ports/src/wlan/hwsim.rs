@@ -6,6 +6,27 @@
 //! machine. Source: the kernel's `mac80211_hwsim.h`. The octets come from a guest and are not
 //! trusted.
 
+use std::ops::Range;
+
+/// The octets of a message, wherever they are. They may change between two reads.
+pub trait Content {
+    /// Number of octets.
+    fn octets(&self) -> usize;
+
+    /// Copies the octets from `at` on, which are there.
+    fn copy(&self, at: usize, to: &mut [u8]);
+}
+
+impl Content for [u8] {
+    fn octets(&self) -> usize {
+        self.len()
+    }
+
+    fn copy(&self, at: usize, to: &mut [u8]) {
+        to.copy_from_slice(&self[at..at + to.len()]);
+    }
+}
+
 /// A hardware address.
 pub type Address = [u8; 6];
 
@@ -74,12 +95,12 @@ pub struct Step {
 }
 
 /// A frame to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transmission<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmission {
     /// The radio.
     pub radio: Address,
-    /// The frame, without its check sequence.
-    pub frame: &'a [u8],
+    /// Where the frame is in the message, without its check sequence.
+    pub frame: Range<usize>,
     /// Flags ([`NO_ACK`] and others).
     pub flags: u32,
     /// Centre frequency of the channel in MHz.
@@ -91,10 +112,10 @@ pub struct Transmission<'a> {
 }
 
 /// A message of a guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
     /// A radio is to send a frame.
-    Transmit(Transmission<'a>),
+    Transmit(Transmission),
     /// An interface of a radio receives frames to this address from now on.
     Add {
         /// The radio.
@@ -113,16 +134,20 @@ pub enum Message<'a> {
     Other(u8),
 }
 
-/// Decodes a message.
+/// Decodes a message. What it consists of is read once each, and the frame is not read at all.
 ///
 /// # Errors
 /// The flaw in it.
-pub fn read(octets: &[u8]) -> Result<Message<'_>, Flaw> {
-    let flaw = Flaw::Length(octets.len());
-    let length = length(octets).ok_or(flaw)?;
-    let body = octets.get(HEADER..length).ok_or(flaw)?;
-    let attributes = Attributes::read(body)?;
-    Ok(match octets[NETLINK] {
+pub fn read<C: Content + ?Sized>(content: &C) -> Result<Message, Flaw> {
+    let flaw = Flaw::Length(content.octets());
+    if content.octets() < HEADER {
+        return Err(flaw);
+    }
+    let mut header = [0; HEADER];
+    content.copy(0, &mut header);
+    let length = length(&header).filter(|length| (HEADER..=content.octets()).contains(length)).ok_or(flaw)?;
+    let attributes = Attributes::read(content, HEADER..length)?;
+    Ok(match header[NETLINK] {
         CMD_FRAME => Message::Transmit(attributes.transmission()?),
         CMD_ADD_ADDRESS => {
             Message::Add { radio: attributes.fixed(TRANSMITTER)?, address: attributes.fixed(RECEIVER)? }
@@ -140,37 +165,52 @@ pub fn length(octets: &[u8]) -> Option<usize> {
     usize::try_from(u32::from_ne_bytes(*octets.first_chunk()?)).ok()
 }
 
-/// The attributes of a message by type; of several with one type, the last one counts, as in the
-/// kernel.
-struct Attributes<'a>([Option<&'a [u8]>; 22]);
+/// Where the values of a message's attributes are, by type; of several with one type, the last one
+/// counts, as in the kernel.
+struct Attributes<'a, C: ?Sized> {
+    content: &'a C,
+    places: [Option<(usize, usize)>; 22],
+}
 
-impl<'a> Attributes<'a> {
-    fn read(mut rest: &'a [u8]) -> Result<Self, Flaw> {
-        let mut found = Self([None; 22]);
-        while let Some((&[a, b, c, d], _)) = rest.split_first_chunk::<4>() {
+impl<'a, C: Content + ?Sized> Attributes<'a, C> {
+    fn read(content: &'a C, body: Range<usize>) -> Result<Self, Flaw> {
+        let (mut at, end) = (body.start, body.end);
+        let mut places = [None; 22];
+        while end - at >= 4 {
+            let mut head = [0; 4];
+            content.copy(at, &mut head);
+            let [a, b, c, d] = head;
             let (length, kind) = (usize::from(u16::from_ne_bytes([a, b])), u16::from_ne_bytes([c, d]) & TYPE);
-            let value = rest.get(4..length).ok_or(Flaw::Length(length))?;
-            if let Some(place) = found.0.get_mut(usize::from(kind)) {
-                *place = Some(value);
+            if length < 4 || length > end - at {
+                return Err(Flaw::Length(length));
             }
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            if let Some(place) = places.get_mut(usize::from(kind)) {
+                *place = Some((at + 4, length - 4));
+            }
+            at = end.min(at + length.next_multiple_of(4));
         }
-        if rest.is_empty() { Ok(found) } else { Err(Flaw::Length(rest.len())) }
+        if at == end { Ok(Self { content, places }) } else { Err(Flaw::Length(end - at)) }
     }
 
-    fn of(&self, kind: u16) -> Result<&'a [u8], Flaw> {
-        self.0[usize::from(kind)].ok_or(Flaw::Missing(kind))
+    /// Offset and length of a value.
+    fn of(&self, kind: u16) -> Result<(usize, usize), Flaw> {
+        self.places[usize::from(kind)].ok_or(Flaw::Missing(kind))
     }
 
     fn fixed<const N: usize>(&self, kind: u16) -> Result<[u8; N], Flaw> {
-        let value = self.of(kind)?;
-        value.try_into().map_err(|_| Flaw::Attribute(kind, value.len()))
+        let (at, octets) = self.of(kind)?;
+        if octets != N {
+            return Err(Flaw::Attribute(kind, octets));
+        }
+        let mut value = [0; N];
+        self.content.copy(at, &mut value);
+        Ok(value)
     }
 
-    fn transmission(&self) -> Result<Transmission<'a>, Flaw> {
-        let frame = self.of(FRAME)?;
-        if frame.len() < SHORTEST_FRAME {
-            return Err(Flaw::Frame(frame.len()));
+    fn transmission(&self) -> Result<Transmission, Flaw> {
+        let (at, octets) = self.of(FRAME)?;
+        if octets < SHORTEST_FRAME {
+            return Err(Flaw::Frame(octets));
         }
         let rates: [u8; 2 * STEPS] = self.fixed(TX_INFO)?;
         // Kernels before 5.10 do not send the flags.
@@ -187,7 +227,7 @@ impl<'a> Attributes<'a> {
         }
         Ok(Transmission {
             radio: self.fixed(TRANSMITTER)?,
-            frame,
+            frame: at..at + octets,
             flags: u32::from_ne_bytes(self.fixed(FLAGS)?),
             mhz: u32::from_ne_bytes(self.fixed(FREQUENCY)?),
             chain,
@@ -339,25 +379,29 @@ mod tests {
         octets.extend([0xee; 500]);
         let step = |index, count, flags| Step { index, count, flags };
         let chain = [step(11, 4, 0), step(7, 2, 8), step(-1, 0, 0), step(-1, 0, 0)];
-        let expected = Transmission { radio: RADIO, frame: &frame, flags: 3, mhz: 2437, chain, cookie: 77 };
-        assert_eq!(read(&octets), Ok(Message::Transmit(expected)));
+        let place = HEADER + 12 + 4..HEADER + 12 + 4 + frame.len();
+        let expected = Transmission { radio: RADIO, frame: place, flags: 3, mhz: 2437, chain, cookie: 77 };
+        assert_eq!(read(&octets[..]), Ok(Message::Transmit(expected)));
     }
 
     #[test]
     fn a_flaw_is_named() {
         let address = message(CMD_ADD_ADDRESS, &[(TRANSMITTER, &RADIO), (RECEIVER, &[1; 6])]);
-        assert_eq!(read(&address), Ok(Message::Add { radio: RADIO, address: [1; 6] }));
+        assert_eq!(read(&address[..]), Ok(Message::Add { radio: RADIO, address: [1; 6] }));
         assert_eq!(read(&address[..30]), Err(Flaw::Length(30)));
-        assert_eq!(read(&[]), Err(Flaw::Length(0)));
-        assert_eq!(read(&message(CMD_ADD_ADDRESS, &[(TRANSMITTER, &RADIO)])), Err(Flaw::Missing(RECEIVER)));
+        assert_eq!(read(&[][..]), Err(Flaw::Length(0)));
+        assert_eq!(
+            read(&message(CMD_ADD_ADDRESS, &[(TRANSMITTER, &RADIO)])[..]),
+            Err(Flaw::Missing(RECEIVER))
+        );
         let short = message(CMD_REMOVE_ADDRESS, &[(TRANSMITTER, &RADIO[..5]), (RECEIVER, &[1; 6])]);
-        assert_eq!(read(&short), Err(Flaw::Attribute(TRANSMITTER, 5)));
-        assert_eq!(read(&message(CMD_FRAME, &[(FRAME, &[0; 9])])), Err(Flaw::Frame(9)));
-        assert_eq!(read(&message(9, &[])), Ok(Message::Other(9)));
+        assert_eq!(read(&short[..]), Err(Flaw::Attribute(TRANSMITTER, 5)));
+        assert_eq!(read(&message(CMD_FRAME, &[(FRAME, &[0; 9])])[..]), Err(Flaw::Frame(9)));
+        assert_eq!(read(&message(9, &[])[..]), Ok(Message::Other(9)));
         // An attribute shorter than its own header.
         let mut none = message(9, &[(9, &[])]);
         none[HEADER] = 0;
-        assert_eq!(read(&none), Err(Flaw::Length(0)));
+        assert_eq!(read(&none[..]), Err(Flaw::Length(0)));
     }
 
     #[test]
@@ -371,7 +415,7 @@ mod tests {
             cookie: 9,
         };
         let octets = transmitted(&status);
-        let attributes = Attributes::read(&octets[HEADER..]).unwrap();
+        let attributes = Attributes::read(&octets[..], HEADER..octets.len()).unwrap();
         assert_eq!(octets[NETLINK], CMD_TX_INFO);
         assert_eq!(attributes.fixed(TRANSMITTER), Ok(RADIO));
         assert_eq!(attributes.fixed(FLAGS), Ok(5u32.to_ne_bytes()));
@@ -391,10 +435,11 @@ mod tests {
             prop_assert_eq!(octets.len() % 4, 0);
             let length = u32::from_ne_bytes(octets[..4].try_into().unwrap());
             prop_assert_eq!(length as usize, octets.len());
-            let attributes = Attributes::read(&octets[HEADER..]).unwrap();
+            let attributes = Attributes::read(&octets[..], HEADER..octets.len()).unwrap();
             let mut expected = frame.clone();
             expected[1] |= if retry { RETRY } else { 0 };
-            prop_assert_eq!(attributes.of(FRAME), Ok(&expected[..]));
+            let (at, length) = attributes.of(FRAME).unwrap();
+            prop_assert_eq!(&octets[at..at + length], &expected[..]);
             prop_assert_eq!(attributes.fixed(RX_RATE), Ok(7u32.to_ne_bytes()));
             prop_assert_eq!(attributes.fixed(SIGNAL), Ok((-61i32).to_ne_bytes()));
             prop_assert_eq!(attributes.fixed(FREQUENCY), Ok(5180u32.to_ne_bytes()));
@@ -402,12 +447,12 @@ mod tests {
 
         #[test]
         fn any_octets_are_a_message_or_a_flaw(mut octets in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = read(&octets);
+            let _ = read(&octets[..]);
             if octets.len() > NETLINK {
                 let length = u32::try_from(octets.len()).unwrap();
                 octets[..4].copy_from_slice(&length.to_ne_bytes());
                 octets[NETLINK] %= 12;
-                let _ = read(&octets);
+                let _ = read(&octets[..]);
             }
         }
     }

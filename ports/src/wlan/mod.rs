@@ -1,13 +1,16 @@
-//! Radios that are wireless devices of guests: each is a port of the engine, and all radios of a
-//! guest share one transport, by which the guest's `mac80211_hwsim` sends and receives 802.11 frames.
+//! Radios that are wireless devices of a kernel: each is a port of the engine, and all radios of a
+//! kernel share one transport, by which its `mac80211_hwsim` sends and receives 802.11 frames. The
+//! kernel is that of a guest, or this machine's.
 //!
 //! | transport | connected to |
 //! | --- | --- |
-//! | [`virtio`] | the kernel's own driver, by a virtio device |
-//! | [`stream`] | the kernel's generic netlink family, by `airloom-init` in the guest |
+//! | [`virtio`] | the driver of a guest's kernel, by a virtio device |
+//! | [`stream`] | the generic netlink family of a guest's kernel, by `airloom-init` in the guest |
+//! | [`netlink`] | the generic netlink family of this machine's kernel |
 
 pub mod device;
 pub mod hwsim;
+mod netlink;
 pub mod rates;
 pub mod stream;
 mod virtio;
@@ -20,12 +23,14 @@ use airloom_engine::medium::phy::Phy;
 use airloom_engine::medium::wlan::{RxStatus, TxStatus};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, HostLoss, PortId};
+use airloom_netns::hwsim::Radios;
 
 use crate::error::Error;
 use crate::port::{Incoming, Outgoing, Port, Report};
 use crate::rx::RxBuffers;
-use crate::vhost::{DisconnectReason, Vhost};
+use crate::vhost::{DisconnectReason, Handling, Vhost};
 use device::{MOST_RADIOS, Taken, Wlan};
+use netlink::Netlink;
 use stream::Stream;
 
 /// How the messages of a guest's driver reach the engine, and those of the engine the driver.
@@ -48,6 +53,11 @@ pub trait Transport: std::fmt::Debug + Send {
     /// As [`Port::notify`].
     fn notify(&mut self, now: Instant) -> Instant;
 
+    /// As [`Port::missed`].
+    fn missed(&mut self) -> u64 {
+        0
+    }
+
     /// As [`Port::is_gone`].
     fn is_gone(&self) -> bool;
 
@@ -69,8 +79,8 @@ impl WlanDevice {
     /// # Errors
     /// [`Error::VhostSocket`] if it is not such a socket, [`Error::Loop`] if no descriptor is
     /// available.
-    pub fn serve(listener: OwnedFd) -> Result<Self, Error> {
-        Ok(Self(Arc::new(Mutex::new(Vhost::serve(listener, Wlan::default())?))))
+    pub fn serve(listener: OwnedFd, handling: Handling) -> Result<Self, Error> {
+        Ok(Self(Arc::new(Mutex::new(Vhost::serve(listener, Wlan::default(), handling)?))))
     }
 
     /// Serves the guest that connects to `listener`, a listening Unix stream socket, and sends the
@@ -80,6 +90,12 @@ impl WlanDevice {
     /// As [`WlanDevice::serve`].
     pub fn serve_stream(listener: OwnedFd) -> Result<Self, Error> {
         Ok(Self(Arc::new(Mutex::new(Stream::serve(listener)?))))
+    }
+
+    /// Is the medium of radios of this machine's kernel.
+    #[must_use]
+    pub fn of_kernel(radios: Radios) -> Self {
+        Self(Arc::new(Mutex::new(Netlink::serve(radios))))
     }
 
     /// The port of the radio with this number in the guest, at most [`MOST_RADIOS`]. Radio 0 must
@@ -168,6 +184,10 @@ impl Port for WlanPort {
 
     fn notify(&mut self, now: Instant) -> Instant {
         self.device.transport().notify(now)
+    }
+
+    fn missed(&mut self) -> u64 {
+        if self.serves() { self.device.transport().missed() } else { 0 }
     }
 
     fn is_gone(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::port::Report;
 use crate::runtime::poller::Poller;
 use crate::vhost::device::Counts;
-use crate::vhost::{DisconnectReason, Standing, check_listener, figures};
+use crate::vhost::{DisconnectReason, Standing, Translations, check_listener, figures};
 
 const LISTENER: u64 = 0;
 const CONNECTION: u64 = 1;
@@ -277,7 +277,8 @@ impl Transport for Stream {
     }
 
     fn figures(&self) -> Report {
-        figures(self.standing(), self.reason.as_ref(), self.connections, 0, self.counts)
+        let translations = Translations::default();
+        figures(self.standing(), self.reason.as_ref(), self.connections, 0, self.counts, translations)
     }
 }
 

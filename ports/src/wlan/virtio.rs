@@ -8,10 +8,12 @@ use airloom_engine::time::Instant;
 
 use super::Transport;
 use super::device::{Taken, Wlan};
-use super::hwsim::LONGEST;
+use super::hwsim::{Content, LONGEST};
 use crate::port::Report;
 use crate::vhost::device::{Device, DeviceType, feature};
+use crate::vhost::memory::Memory;
 use crate::vhost::message::CONFIG;
+use crate::vhost::queue::Buffers;
 use crate::vhost::{DisconnectReason, Vhost};
 
 impl DeviceType for Wlan {
@@ -36,14 +38,27 @@ impl DeviceType for Wlan {
     }
 }
 
+/// A message in the buffers of the guest.
+struct Entry<'a> {
+    buffers: &'a Buffers,
+    memory: &'a Memory,
+}
+
+impl Content for Entry<'_> {
+    fn octets(&self) -> usize {
+        self.buffers.octets().min(LONGEST)
+    }
+
+    fn copy(&self, at: usize, to: &mut [u8]) {
+        self.buffers.read(self.memory, at, to);
+    }
+}
+
 impl Device<Wlan> {
     /// Takes one message of the guest.
     fn take(&mut self, pool: &mut Pool) -> Result<Option<Taken>, DisconnectReason> {
         let taken = self.take_entry(|wlan, buffers, memory| {
-            let octets = buffers.octets().min(LONGEST);
-            let mut message = [0; LONGEST];
-            buffers.read(memory, 0, &mut message[..octets]);
-            let taken = wlan.serve(&message[..octets], pool);
+            let taken = wlan.serve(&Entry { buffers, memory }, pool);
             let octets = if let Ok(Taken::Transmit(_, _, octets, _)) = taken { octets as usize } else { 0 };
             (taken, octets)
         })?;

@@ -13,7 +13,7 @@ use airloom_engine::settings::LinkSettings;
 use airloom_ports::memory::{Inbox, Memory};
 use airloom_ports::port::Port;
 use airloom_ports::runtime::driver::Driver;
-use airloom_ports::vhost::{DeviceConfig, Vhost};
+use airloom_ports::vhost::{DeviceConfig, Handling, Vhost};
 use airloom_ports::world::World;
 
 /// Addresses of the memory in the guest and its front end, its offset in the file,
@@ -390,9 +390,9 @@ pub struct Bench {
     _folder: Folder,
 }
 
-fn serve(path: &std::path::Path) -> Box<dyn Port> {
+fn serve(path: &std::path::Path, handling: &Handling) -> Box<dyn Port> {
     let listener = UnixListener::bind(path).expect("a socket");
-    Box::new(Vhost::serve(listener.into(), CARD).expect("it listens"))
+    Box::new(Vhost::serve(listener.into(), CARD, handling.clone()).expect("it listens"))
 }
 
 struct Folder(std::path::PathBuf);
@@ -405,24 +405,29 @@ impl Drop for Folder {
 
 impl Bench {
     pub fn new() -> Self {
-        Self::make(false)
+        Self::with(&Handling::default())
+    }
+
+    /// With a device that handles its guest in this way.
+    pub fn with(handling: &Handling) -> Self {
+        Self::make(handling, false)
     }
 
     /// With a guest at the far end too.
     pub fn pair() -> Self {
-        Self::make(true)
+        Self::make(&Handling::default(), true)
     }
 
-    fn make(two: bool) -> Self {
+    fn make(handling: &Handling, two: bool) -> Self {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("airloom-vhost-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder for the socket");
         let (path, other) = (folder.join("port"), folder.join("other"));
         let mut world = World::new(1);
-        world.add("guest", false, serve(&path)).expect("new");
+        world.add("guest", false, serve(&path, handling)).expect("new");
         let inbox = Inbox::default();
-        let far = if two { serve(&other) } else { Box::new(Memory::new(&inbox)) };
+        let far = if two { serve(&other, handling) } else { Box::new(Memory::new(&inbox)) };
         world.add("far", false, far).expect("new");
         let plain = LinkSettings::default();
         world.connect("wire", "guest", "far", &plain, &plain).expect("both ends are there");

@@ -53,7 +53,7 @@ pub fn node(number: u8, tap: bool) -> NodeSpec {
 
 /// The namespaces of some nodes; prints the reason and returns None if they are not permitted.
 pub fn bring_up(nodes: &[NodeSpec], wires: &[VethSpec]) -> Option<Vec<Namespace>> {
-    match netns::bring_up(nodes, wires) {
+    match netns::bring_up(nodes, wires, None) {
         Ok(namespaces) => Some(namespaces),
         Err(netns::Error::Permission { source, .. }) => {
             println!("skipped: no namespaces here: {source}");

@@ -19,6 +19,7 @@ from typing import Any
 from airloom.errors import HostError, RunError
 from airloom.host import programs
 from airloom.results import RunReader
+from airloom.results.details import DeviceUse
 from airloom.scenario.model import Scenario
 
 GROUPS = ("native", "pass-through", "virtual", "baseline")
@@ -52,11 +53,20 @@ def access_point(ssid: str, channel: int = CHANNEL, *, place: str = "0 m") -> di
     return {"kind": "netns", "position": ["5 m", place], "radios": {"wlan0": radio}}
 
 
-def guest(ssid: str, channel: int = CHANNEL, *, card: bool, inside: str | None = None) -> dict[str, Any]:
-    """Returns a node whose own 802.11 stack joins a network."""
+def guest(
+    ssid: str,
+    channel: int = CHANNEL,
+    *,
+    card: bool,
+    inside: str | None = None,
+    machine: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Returns a node whose own 802.11 stack joins a network; ``machine``: settings of its machine."""
     radio = {"device": "wlan", "ssid": ssid} | ({"card": CARD} if card else {})
     network = f'network={{\n  ssid="{ssid}"\n  scan_freq={mhz(channel)}\n  key_mgmt=NONE\n}}\n'
     node: dict[str, Any] = {"inside": inside} if inside else {"kind": "uml"}
+    if machine is not None:
+        node["guest"] = dict(machine)
     files = {"/etc/wpa.conf": f"ctrl_interface=/run/wpa_supplicant\ncountry=US\n{network}"}
     return node | {"position": ["0 m", "0 m"], "radios": {"wlan0": radio}, "files": files}
 
@@ -107,17 +117,32 @@ def scenario(
     )
 
 
-def one_station(group: str, name: str, measurements: Sequence[Mapping[str, Any]]) -> Scenario:
-    """Returns the cell ``ap`` with the node ``station`` of a group."""
+def one_station(
+    group: str,
+    name: str,
+    measurements: Sequence[Mapping[str, Any]],
+    machine: Mapping[str, Any] | None = None,
+) -> Scenario:
+    """Returns the cell ``ap`` with the node ``station`` of a group; ``machine``: settings of its machine,
+    in the groups *pass-through* and *virtual*."""
     nodes = {"ap": access_point("cell")}
     if group == "baseline":
         radio = {"mode": "station", "ssid": "cell", "channel": CHANNEL}
         nodes["station"] = {"kind": "uml", "position": ["0 m", "0 m"], "radios": {"wlan0": radio}}
         return scenario(name, nodes, measurements)
     shared = {"laptop": {"kind": "uml"}} if group == "native" else None
-    nodes["station"] = guest("cell", card=group == "virtual", inside="laptop" if shared else None)
+    inside = "laptop" if shared else None
+    nodes["station"] = guest("cell", card=group == "virtual", inside=inside, machine=machine)
     card = {"virtual_macs": 4} if group == "virtual" else None
     return scenario(name, nodes, measurements, joins("station"), guests=shared, card=card)
+
+
+def device(reader: RunReader, node: str) -> DeviceUse:
+    """Returns the wireless device of a node in a finished run."""
+    for one in reader.details.devices:
+        if one.name.partition(":")[0] == node:
+            return one
+    raise RunError("experiment.unmeasured", f"{node} has no device", where=str(reader.folder))
 
 
 def processors(reader: RunReader) -> dict[str, float]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airloom.planning.media import phy_of
-from airloom.planning.plan import GuestPlan, WlanPlan
+from airloom.planning.plan import GuestPlan, HandlingPlan, WlanPlan
 from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Guest, Node, Scenario, SharedGuest
 from airloom.scenario.model.base import BUILT
+from airloom.scenario.model.nodes import Notifications, Translation
 from airloom.scenario.source import Path_
 
 if TYPE_CHECKING:
@@ -28,18 +29,30 @@ WIRELESS_KERNEL = {"uml": BUILT, "qemu": None}
 MOST_RADIOS = 100
 """Radios of one machine (``radios`` of ``mac80211_hwsim``)."""
 
+_FRAMES = {"count": 8, "adaptive": 32}
+_TIME = {"count": 1_000_000, "time": 200_000, "adaptive": 200_000}
+"""Defaults of the modes of notifications: buffers, and ns."""
+_ENTRIES = 64
+"""Pages in a cache of translations, by default."""
+WITH_CACHE = ("cached", "merged")
+"""Modes of translation that have a cache."""
+
 RADIO_MACS = frozenset(f"02:00:00:00:{number:02x}:00" for number in range(MOST_RADIOS))
 """Permanent addresses of the radios in a guest's kernel, by which they are found there."""
 
 
-def wlans(radios: list[RadioEnd], nodes: dict[str, Node]) -> dict[str, WlanPlan]:
-    """Returns the radios that are wireless devices of guests, by port, numbered in each machine."""
+def wlans(scenario: Scenario, radios: list[RadioEnd], nodes: dict[str, Node]) -> dict[str, WlanPlan]:
+    """Returns the radios that are wireless devices, by port, numbered in each kernel.
+
+    Nodes of kinds without a machine share this machine's kernel.
+    """
     found: dict[str, WlanPlan] = {}
-    numbers: dict[tuple[str, bool], int] = {}
+    numbers: dict[tuple[str, bool] | None, int] = {}
     for end in radios:
         if end.said.get("device") == "wlan":
             node = nodes[end.node]
-            machine = (node.inside or end.node, node.inside is not None)
+            own = (node.kind or scenario.kind) in MEMORY
+            machine = (node.inside or end.node, node.inside is not None) if own else None
             number = numbers.get(machine, 0)
             numbers[machine] = number + 1
             found[end.port] = WlanPlan(number, phy_of(end.said))
@@ -61,7 +74,21 @@ def plan(scenario: Scenario, node: Node, wlan: bool = False) -> GuestPlan | None
         kernel=machine.kernel or (WIRELESS_KERNEL[node.kind or scenario.kind] if wlan else None),
         root=machine.root,
         shared=node.inside,
+        handling=handling(machine),
         cpu=shared.cpu if shared is not None else None,
+    )
+
+
+def handling(machine: Guest) -> HandlingPlan:
+    """Returns how the devices of a machine treat its guest."""
+    told, translation = machine.notifications or Notifications(), machine.translation or Translation()
+    frames, time = told.frames or _FRAMES.get(told.mode), told.time or _TIME.get(told.mode)
+    return HandlingPlan(
+        notifications=told.mode,
+        frames=frames,
+        time=None if time is None else int(time),
+        translation=translation.mode,
+        entries=(translation.entries or _ENTRIES) if translation.mode in WITH_CACHE else None,
     )
 
 

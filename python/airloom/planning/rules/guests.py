@@ -48,12 +48,12 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 def _radios(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Checks the number of radios that are wireless devices of one machine."""
-    for port, wlan in wlans(network.radios, network.nodes).items():
+    for port, wlan in wlans(scenario, network.radios, network.nodes).items():
         if wlan.number == MOST_RADIOS:
             end = next(end for end in network.radios if end.port == port)
             yield Problem(
                 "guest.radios",
-                f"a machine has at most {MOST_RADIOS} wireless devices",
+                f"a kernel has at most {MOST_RADIOS} wireless devices",
                 end.path,
                 "put the node into another guest",
             )
