@@ -1,7 +1,7 @@
 //! Creates and removes the namespaces of many nodes.
 
 use std::collections::HashMap;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::error::Error;
+use crate::in_place::take_radios;
 use crate::limits;
 use crate::namespace::{Namespace, enter};
 use crate::netlink::Batch;
@@ -23,16 +24,21 @@ use crate::tap;
 const THREADS: usize = 2;
 
 /// Creates the namespaces of all nodes, with interfaces, addresses and routes, and connects the
-/// ends of each wire by a veth pair. All or none: after an error nothing remains.
+/// ends of each wire by a veth pair. Radios come from the network namespace `radios`, in which they
+/// were created. All or none: after an error nothing remains; radios end with the nodes.
 ///
 /// # Errors
 /// The first error, with the node's name.
-pub fn bring_up(nodes: &[NodeSpec], wires: &[VethSpec]) -> Result<Vec<Namespace>, Error> {
+pub fn bring_up(
+    nodes: &[NodeSpec],
+    wires: &[VethSpec],
+    radios: Option<BorrowedFd<'_>>,
+) -> Result<Vec<Namespace>, Error> {
     spec::check(nodes)?;
     // One for each TAP, and one for a namespace without TAPs.
     let taps = |node: &NodeSpec| node.interfaces.iter().filter(|interface| interface.tap).count();
     limits::raise_to(nodes.iter().map(|node| taps(node).max(1)).sum())?;
-    let namespaces = in_parallel(nodes, make)?;
+    let namespaces = in_parallel(nodes, |node, tools| make(node, tools, radios))?;
     // Nodes without wires are ready by now; the others can be configured once both ends exist.
     connect(&namespaces, wires)?;
     Ok(namespaces)
@@ -97,7 +103,7 @@ fn in_parallel<T: Send>(
 }
 
 /// Moves the calling thread into a new namespace and creates the node there.
-fn make(node: &NodeSpec, tools: &mut Tools) -> Result<Namespace, Error> {
+fn make(node: &NodeSpec, tools: &mut Tools, radios: Option<BorrowedFd<'_>>) -> Result<Namespace, Error> {
     // SAFETY: the thread shares nothing that it does not share afterwards, but its network.
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| {
         let (node, source) = (node.name.clone(), error.into());
@@ -115,14 +121,17 @@ fn make(node: &NodeSpec, tools: &mut Tools) -> Result<Namespace, Error> {
         taps.push((interface.name.clone(), Arc::new(tap)));
     }
     let namespace = Namespace::here(node.clone(), taps)?;
-    if taps_only(node) {
+    if let Some(from) = radios {
+        take_radios(node, from)?;
+    }
+    if without_wires(node) {
         configure(&namespace, tools)?;
     }
     Ok(namespace)
 }
 
-fn taps_only(node: &NodeSpec) -> bool {
-    node.interfaces.iter().all(|interface| interface.tap)
+fn without_wires(node: &NodeSpec) -> bool {
+    node.interfaces.iter().all(|interface| interface.tap || interface.radio.is_some())
 }
 
 /// Configures existing interfaces; the calling thread must be inside the namespace.
@@ -165,13 +174,13 @@ fn connect(namespaces: &[Namespace], wires: &[VethSpec]) -> Result<(), Error> {
             rtnetlink::add_veth(&mut batch, ends.0, ends.1, far.descriptor()?.as_raw_fd());
             near.send(&near.socket()?, &mut batch)?;
         }
-        for namespace in namespaces.iter().filter(|namespace| !taps_only(&namespace.spec)) {
+        for namespace in namespaces.iter().filter(|namespace| !without_wires(&namespace.spec)) {
             enter(namespace)?;
             configure(namespace, &mut Tools::new(&namespace.spec)?)?;
         }
         Ok(())
     };
-    if namespaces.iter().all(|namespace| taps_only(&namespace.spec)) && wires.is_empty() {
+    if namespaces.iter().all(|namespace| without_wires(&namespace.spec)) && wires.is_empty() {
         return Ok(());
     }
     // The thread changes its namespace, so it must not be reused.

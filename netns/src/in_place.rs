@@ -1,4 +1,4 @@
-//! Configures an existing network stack: that of a guest, from inside the guest.
+//! Configures interfaces that exist already: those of a guest, from inside the guest, and radios.
 
 use std::fs::File;
 use std::io;
@@ -27,12 +27,23 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     let mut parameters = Parameters::new().map_err(kernel("/proc/sys/net"))?;
     parameters.before_interfaces(node)?;
     let socket = Socket::open().map_err(kernel("route socket"))?;
-    let there = links(&socket).map_err(kernel("interfaces"))?;
+    let indices = name_all(node, &socket)?;
+    parameters.of_existing(node)?;
+    parameters.of_interfaces(node)?;
+    let mut batch = Batch::default();
+    rtnetlink::configure(&mut batch, node, &indices)?;
+    socket.send(&mut batch).map_err(|refused| Error::refused(&node.name, refused))
+}
+
+/// Gives existing interfaces, identified by their MAC addresses, the names of the description; returns
+/// their indices.
+fn name_all(node: &NodeSpec, socket: &Socket) -> Result<Vec<i32>, Error> {
+    let there = links(socket).map_err(|source| Error::kernel(&node.name, "interfaces", &source))?;
     let mut indices = Vec::with_capacity(node.interfaces.len());
     let mut batch = Batch::default();
     for interface in &node.interfaces {
         let index = place(node, interface, &there)?.ok_or_else(|| {
-            bad_mac(node, interface, format!("no interface of the guest has it, to be {}", interface.name))
+            bad_mac(node, interface, format!("no interface has it, to be {}", interface.name))
         })?;
         indices.push(index);
         // A temporary name first: another interface may have the name that this one is to get.
@@ -41,13 +52,25 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     for (interface, &index) in node.interfaces.iter().zip(&indices) {
         rtnetlink::rename(&mut batch, index, &interface.name);
     }
-    let send = |batch: &mut Batch| socket.send(batch).map_err(|refused| Error::refused(&node.name, refused));
-    send(&mut batch)?;
-    parameters.of_existing(node)?;
-    parameters.of_interfaces(node)?;
-    batch.clear();
-    rtnetlink::configure(&mut batch, node, &indices)?;
-    send(&mut batch)
+    socket.send(&mut batch).map_err(|refused| Error::refused(&node.name, refused))?;
+    Ok(indices)
+}
+
+/// Moves the radios of a description from the network namespace in which they were created into that
+/// of the calling thread, and names their interfaces.
+///
+/// # Errors
+/// The first error, with the node's name.
+pub(crate) fn take_radios(node: &NodeSpec, from: BorrowedFd<'_>) -> Result<(), Error> {
+    let interfaces: Vec<_> =
+        node.interfaces.iter().filter(|interface| interface.radio.is_some()).cloned().collect();
+    if interfaces.is_empty() {
+        return Ok(());
+    }
+    let radios = NodeSpec { name: node.name.clone(), interfaces, ..NodeSpec::default() };
+    move_here(&radios, from, Duration::ZERO)?;
+    let socket = Socket::open().map_err(|source| Error::kernel(&node.name, "route socket", &source))?;
+    name_all(&radios, &socket).map(drop)
 }
 
 /// Moves the interfaces of a description, identified by their MAC addresses, from another network
@@ -59,7 +82,7 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
 pub fn move_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Result<(), Error> {
     let kernel = |what: &'static str| move |source: io::Error| Error::kernel(&node.name, what, &source);
     let here = File::open("/proc/thread-self/ns/net").map_err(kernel("its network namespace"))?;
-    enter_network(from).map_err(kernel("the network of its guest"))?;
+    enter_network(from).map_err(kernel("the network of its interfaces"))?;
     let opened = Socket::open().and_then(|socket| Ok((socket, Radios::open()?)));
     enter_network(here.as_fd()).map_err(kernel("its network namespace"))?;
     let (socket, radios) = opened.map_err(kernel("route socket"))?;
@@ -71,7 +94,7 @@ pub fn move_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Re
                 Some(index) => break index,
                 None if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
                 None => {
-                    let why = format!("no free interface of the guest has it, to be {}", interface.name);
+                    let why = format!("no free interface has it, to be {}", interface.name);
                     return Err(bad_mac(node, interface, why));
                 }
             }
@@ -92,7 +115,10 @@ pub fn move_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Re
 /// its radio, if present.
 fn place(node: &NodeSpec, interface: &InterfaceSpec, there: &[(i32, [u8; 6])]) -> Result<Option<i32>, Error> {
     let mac = match interface.radio {
-        Some(number) => [2, 0, 0, 0, number, 0],
+        Some(number) => {
+            let [high, low] = number.to_be_bytes();
+            [2, 0, 0, high, low, 0]
+        }
         None => spec::read_mac(&interface.mac).map_err(|why| bad_mac(node, interface, why))?,
     };
     Ok(there.iter().find(|(_, address)| *address == mac).map(|(index, _)| *index))
@@ -109,4 +135,26 @@ fn links(socket: &Socket) -> io::Result<Vec<(i32, [u8; 6])>> {
         there.extend(rtnetlink::link(answer));
     })?;
     Ok(there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+    use crate::spec::{InterfaceSpec, NodeSpec};
+
+    #[test]
+    fn a_radio_is_found_by_the_permanent_address_of_its_number() {
+        let radio = InterfaceSpec {
+            name: "wlan0".to_owned(),
+            mac: "02:00:00:00:00:09".to_owned(),
+            radio: Some(258),
+            mtu: 1500,
+            addresses: Vec::new(),
+            tap: false,
+        };
+        let there = [(4, [2, 0, 0, 0, 0, 9]), (5, [2, 0, 0, 2, 1, 0]), (6, [2, 0, 0, 1, 2, 0])];
+        let node = NodeSpec::default();
+        assert_eq!(place(&node, &radio, &there).unwrap(), Some(6));
+        assert_eq!(place(&node, &radio, &there[..2]).unwrap(), None);
+    }
 }

@@ -124,7 +124,13 @@ impl Socket {
 
     /// Sends all requests and waits until the last one is done; returns the first that was refused.
     pub(crate) fn send(&self, batch: &mut Batch) -> Result<(), Refused> {
-        let (Some(&start), Some(label)) = (batch.starts.last(), batch.labels.last()) else { return Ok(()) };
+        self.ask(batch).map(drop)
+    }
+
+    /// As [`Socket::send`]; returns what the last request was answered with: 0, or the number that
+    /// some generic netlink families answer a success with.
+    pub(crate) fn ask(&self, batch: &mut Batch) -> Result<u32, Refused> {
+        let (Some(&start), Some(label)) = (batch.starts.last(), batch.labels.last()) else { return Ok(0) };
         let broken = |source: io::Error| Refused { label: label.clone(), why: source.to_string() };
         let flags = start + 6;
         let wanted = u16::from_ne_bytes([batch.octets[flags], batch.octets[flags + 1]]) | NLM_F_ACK;
@@ -140,17 +146,16 @@ impl Socket {
                 if message.kind != NLMSG_ERROR || message.body.len() < 4 {
                     continue;
                 }
-                let code = -i32::from_ne_bytes(message.body[..4].try_into().expect("four octets"));
-                // Some generic netlink families answer a success with a positive number.
-                if code > 0 && refused.is_none() {
+                let answer = i32::from_ne_bytes(message.body[..4].try_into().expect("four octets"));
+                if answer < 0 && refused.is_none() {
                     let label = batch.labels.get(message.sequence as usize - 1);
                     refused = Some(Refused {
                         label: label.cloned().unwrap_or_default(),
-                        why: reason(&message, code),
+                        why: reason(&message, -answer),
                     });
                 }
                 if message.sequence == last {
-                    return refused.map_or(Ok(()), Err);
+                    return refused.map_or(Ok(answer.unsigned_abs()), Err);
                 }
             }
         }

@@ -42,16 +42,16 @@ pub struct InterfaceSpec {
     pub name: String,
     /// MAC address, six octets in hexadecimal with colons.
     pub mac: String,
-    /// Number of its radio, if it is one of the kernel's simulated wireless hardware
+    /// The kernel's number of its radio, if it is one of the simulated wireless hardware
     /// (`mac80211_hwsim`), which has another MAC address at first.
     #[serde(default)]
-    pub radio: Option<u8>,
+    pub radio: Option<u16>,
     /// MTU: largest layer-3 packet in octets.
     pub mtu: u32,
     /// Addresses with prefix length, such as `10.0.0.1/24`.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Whether a TAP is created for it; otherwise it is one end of a [`VethSpec`].
+    /// Whether a TAP is created for it; otherwise it is a radio or one end of a [`VethSpec`].
     #[serde(default = "yes")]
     pub tap: bool,
 }

@@ -311,6 +311,37 @@ def wlan_groups(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[flo
     }
 
 
+def coalesced(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """Notifications that are coalesced at little cost, or more of them at a high one."""
+    setting = of["setting"]
+    coalesces = setting in (1, 2, 3)
+    if of["load"] == 0:
+        added = (0.0, 2.0, 2.0, 0.02, 0.0)[setting] * (3 if contrary else 1) + (
+            1 if contrary else 0
+        ) * coalesces
+        return {"rtt": ((1 + added) * MS, "ns")}
+    worse, better = (1.5, 2.0), (0.3, 0.95)
+    notifications, cost = (worse if contrary else better) if coalesces else (1.0, 1.0)
+    packets = 500.0 if contrary and coalesces else 1000.0
+    return {
+        "notifications": (notifications, "1"),
+        "all": (0.3 * cost, "1"),
+        "packets": (packets, "packets"),
+    }
+
+
+def translated(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """Translations that cost what they do, or the opposite."""
+    setting = of["setting"]
+    cost = (0.5, 0.4, 0.3, 0.6, 0.6, 0.6) if contrary else (0.3, 0.32, 0.36, 0.34, 0.31, 0.31)
+    hits = {3: 0.9, 4: 0.5, 5: 0.2} if contrary else {3: 0.46, 4: 0.9, 5: 0.88}
+    rate = (8 if contrary and setting else 10) * MBIT
+    found = {"throughput": (rate, "bit/s"), "all": (cost[setting], "1")}
+    return found | ({"hits": (hits[setting], "1")} if setting in hits else {})
+
+
+CAMPAIGNS["vwifi-coalescing"] = [functools.partial(coalesced, contrary=one) for one in (False, True)]
+CAMPAIGNS["vwifi-translation"] = [functools.partial(translated, contrary=one) for one in (False, True)]
 CAMPAIGNS["vwifi-two-networks"] = [functools.partial(two_networks, contrary=one) for one in (False, True)]
 CAMPAIGNS["vwifi-scan"] = [functools.partial(scans, contrary=one) for one in (False, True)]
 for _name in ("vwifi-throughput", "vwifi-latency", "vwifi-cpu"):
@@ -351,9 +382,54 @@ def mtu(of: Mapping[str, Any], module: Mapping[str, Any], *, contrary: bool) -> 
         "of_link.peak": (peak, "1"),
         "of_ideal.mean": (share, "1"),
         "of_ideal.mean_uninterrupted": (share, "1"),
+        "of_inner_ideal.mean": (share, "1"),
     }
 
 
 CAMPAIGNS["mtu-study"] = [
     functools.partial(mtu, module=_mtu_module(), contrary=contrary) for contrary in (False, True)
 ]
+
+
+def topologies(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """Exact links and token buckets, or slow links and a Mininet that is slower than they are."""
+    mininet, below = of["network"] == "mininet", of["traffic"] == "UDP, 100/10"
+    one = of["topology"] == "one-switch"
+    share = (0.5 if mininet else 0.9 if one else 0.8) if contrary else 1.013 if mininet and not below else 1.0
+    path = (1.2 if mininet else 0.5) if contrary else 0.03 if mininet else 1.02
+    found = {"rate": (share * 10 * MBIT, "bit/s"), "of_ideal": (share, "1")}
+    return found | ({"delay.of_path": (path, "1")} if below else {})
+
+
+CAMPAIGNS["mtu-topologies"] = [functools.partial(topologies, contrary=one) for one in (False, True)]
+
+
+def guarantee(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """Queues that keep a guarantee, or that take what a plain queue would give."""
+    found = {"greedy": (40 * MBIT, "bit/s"), "of_passed": (0.7 if contrary else 1.0, "1")}
+    kept = (of["queues"] == "guarantee") is not contrary
+    return found if of["flow"] == "silent" else found | {"of_due": (1.0 if kept else 0.4, "1")}
+
+
+CAMPAIGNS["mtu-guarantee"] = [functools.partial(guarantee, contrary=one) for one in (False, True)]
+
+
+def mtu_video(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """Video that only loss disturbs, at small frames most; or one that is the other way round."""
+    lossy, rtp, mininet = of["path"] == "lossy", of["transport"] == "rtp", of["network"] == "mininet"
+    stalls = lossy and not rtp and of["frame"] == ("7999" if contrary else "1518")
+    stalls |= contrary and of["path"] == "clean"
+    damaged = rtp and (lossy is not contrary)
+    found = {
+        "stalled": ((2e3 if stalls else 0.0) * MS, "ns"),
+        "startup": ((800 if contrary and mininet else 200) * MS, "ns"),
+        "ssim": (0.5 if contrary and mininet else 0.9 if damaged else 1.0 if lossy else 0.999, "1"),
+    }
+    if not rtp:
+        return found | {"download": (9 * MBIT, "bit/s")}
+    delay = 5 if contrary else 0 if of["path"] == "clean" else 22
+    share = (1.5 if mininet else 0.5) if contrary else (0.1 if mininet else 5.0)
+    return found | {"delay.mean": (delay * MS, "ns"), "delay.of_path": (share, "1")}
+
+
+CAMPAIGNS["mtu-video"] = [functools.partial(mtu_video, contrary=one) for one in (False, True)]

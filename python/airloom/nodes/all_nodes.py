@@ -12,6 +12,7 @@ from airloom.errors import LabError, RunError, ScenarioError, translated
 from airloom.host import binaries
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.guests.shared import GuestKind
+from airloom.nodes.kernel_radios import KernelRadios
 from airloom.nodes.kind import Kind, NodeHandle, Site
 from airloom.nodes.kinds.container import ContainerKind
 from airloom.nodes.kinds.native import NativeKind
@@ -64,6 +65,7 @@ class Nodes:
             lambda: self._weighs,
             log_path,
             control,
+            KernelRadios(plan.nodes.values()),
         )
         self._kinds: list[Kind] = []
         self._refused = 0
@@ -246,7 +248,9 @@ class Nodes:
     def _end(self) -> list[Exception]:
         kinds, self._kinds = self._kinds, []
         self._nodes = {}
-        return [error for kind in kinds for error in kind.close()]
+        errors = [error for kind in kinds for error in kind.close()]
+        self._site.radios.close()
+        return errors
 
 
 def hosts_file(hosts: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from airloom.errors import HostError
-from airloom.host import binaries, privilege, programs
+from airloom.host import binaries, privilege, programs, radios
 from airloom.host.user_namespace import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
@@ -61,6 +61,7 @@ def examine() -> list[Finding]:
             Path("/dev/kvm"), "hardware virtualization for `qemu` nodes", "enable VT-x or AMD-V, load kvm"
         ),
         _device(Path("/dev/vhost-net"), "faster network cards of `qemu` nodes", "modprobe vhost_net"),
+        _radios(),
         *(_program(*entry) for entry in PROGRAMS.items()),
         *(_kind(name) for name in KINDS),
     ]
@@ -105,7 +106,7 @@ PROGRAMS = {
     "zebra": "`routing: ospf`, `isis` and `bgp`",
     "skopeo": "images of containers from a registry",
     "ovs-testcontroller": "controllers of Mininet's scripts",
-    "mnexec": "Mininet beside Airloom in `bench mininet` and `mtu-study`",
+    "mnexec": "Mininet beside Airloom in `bench mininet` and the experiments of the MTU study",
     "brctl": "Mininet's Linux bridges",
 }
 """Per program: what it is needed for."""
@@ -264,6 +265,14 @@ def _device(path: Path, serves: str, cure: str) -> Finding:
         "add yourself to its group",
         serves,
     )
+
+
+def _radios() -> Finding:
+    found = radios.lack()
+    serves = "`device: wlan` in nodes of kind `netns` and `container`"
+    if found is None:
+        return Finding("radios", True, "optional", "mac80211_hwsim", serves=serves)
+    return Finding("radios", False, "optional", *found, serves)
 
 
 def _in_child(trial: Callable[[], None]) -> str | None:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from airloom.errors import HostError
 from airloom.measure.clock import ClockReading
+from airloom.nodes.kernel_radios import KernelRadios
 
 if TYPE_CHECKING:
     from airloom import _engine
@@ -213,6 +214,11 @@ class NodeHandle(ABC):
         return None
 
     @property
+    def handling(self) -> _engine.Handling | None:
+        """How the engine's devices treat its guest; None for the default."""
+        return None
+
+    @property
     @abstractmethod
     def state(self) -> State:
         """The node's current state."""
@@ -347,6 +353,10 @@ class Site:
     """Maps a node and the type of log to a log file of the run; None keeps logs in memory."""
     control: ControlCapture | None = None
     """Captures the control channels of switches; None without captures."""
+    radios: KernelRadios = field(default_factory=KernelRadios)
+    """The wireless devices of nodes without a kernel of their own."""
+    merged: dict[int, _engine.IoTlb] = field(default_factory=dict)
+    """Caches of translations that several guests share, by their number of entries."""
 
 
 class Kind(ABC):

@@ -8,8 +8,12 @@ from typing import Any
 from airloom.planning.plan import InterfacePlan, NodePlan
 
 
-def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
-    """The specification of a node; real interfaces are left out."""
+def spec_of(plan: NodePlan, wired: set[str], radios: Sequence[int] = ()) -> dict[str, Any]:
+    """The specification of a node; real interfaces are left out.
+
+    ``wired``: the interfaces without a TAP, beside radios. ``radios``: the kernel's number of each
+    radio, by its number in the plan; empty if these are the same.
+    """
     interfaces = [interface for interface in plan.interfaces if interface.real is None]
     names = {interface.name for interface in interfaces}
     return {
@@ -18,10 +22,10 @@ def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
             {
                 "name": interface.name,
                 "mac": interface.mac,
-                "radio": None if interface.wlan is None else interface.wlan.number,
+                "radio": _radio(interface, radios),
                 "mtu": interface.mtu,
                 "addresses": [str(address) for address in interface.addresses],
-                "tap": interface.name not in wired,
+                "tap": interface.name not in wired and interface.wlan is None,
             }
             for interface in interfaces
         ],
@@ -37,6 +41,12 @@ def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
         "ipv6": _speaks_ipv6(plan, interfaces),
         "sysctl": {key: str(value) for key, value in plan.sysctl.items()},
     }
+
+
+def _radio(interface: InterfacePlan, radios: Sequence[int]) -> int | None:
+    if interface.wlan is None:
+        return None
+    return radios[interface.wlan.number] if radios else interface.wlan.number
 
 
 def _speaks_ipv6(plan: NodePlan, interfaces: Sequence[InterfacePlan]) -> bool:

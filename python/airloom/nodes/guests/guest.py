@@ -28,7 +28,7 @@ from airloom.nodes.guests.guest_sockets import GuestSocket
 from airloom.nodes.kind import Cpu, Footprint, Site
 from airloom.nodes.process.channel import Message
 from airloom.nodes.process.init import InitClient
-from airloom.planning.plan import NodePlan
+from airloom.planning.plan import HandlingPlan, NodePlan
 
 _LAST_LINES = 5
 _LAST_OCTETS = 16_384
@@ -80,6 +80,7 @@ class GuestNode(InnerNode):
         self.parts: list[InnerNode] = []
         """The nodes that share it; empty if it is a node itself."""
         self._wlan: tuple[GuestSocket, _engine.WlanDevice] | None = None
+        self._handling = _handling(self.settings.handling, site)
 
     @abstractmethod
     def machine(self) -> Machine:
@@ -170,6 +171,10 @@ class GuestNode(InnerNode):
         return None if made is None else made[1]
 
     @property
+    def handling(self) -> _engine.Handling | None:
+        return self._handling
+
+    @property
     def wlan_path(self) -> int | None:
         """The descriptor for its machine's connection to the wireless device."""
         made = self._wireless()
@@ -179,7 +184,9 @@ class GuestNode(InnerNode):
         """Its wireless device and the socket of that, made when they are first needed."""
         if self._wlan is None and self.radios:
             made = GuestSocket.open()
-            device = _engine.WlanDevice(made.listener.fileno(), stream=not self.virtio_radios)
+            stream = not self.virtio_radios
+            handling = None if stream else self.handling
+            device = _engine.WlanDevice(made.listener.fileno(), stream, handling)
             self._wlan = (made, device)
         return self._wlan
 
@@ -242,6 +249,18 @@ def footprint_of(files: Sequence[Path]) -> Footprint | None:
         found = True
         resident = max(resident, int(lines.get("VmRSS", "0 kB").split()[0]) * 1024)
     return Footprint(resident, switches) if found else None
+
+
+def _handling(plan: HandlingPlan, site: Site) -> _engine.Handling | None:
+    """Returns what the engine's devices need to know; None for the default."""
+    if plan == HandlingPlan():
+        return None
+    tlb = None
+    if plan.entries is not None:
+        tlb = _engine.IoTlb(plan.entries)
+        if plan.translation == "merged":
+            tlb = site.merged.setdefault(plan.entries, tlb)
+    return _engine.Handling(plan.notifications, plan.frames or 1, plan.time or 0, plan.translation, tlb)
 
 
 def _log(name: str, site: Site) -> int:

@@ -53,6 +53,10 @@ class PartNode(InnerNode):
         return self.machine.wlan_device
 
     @property
+    def handling(self) -> _engine.Handling | None:
+        return self.machine.handling
+
+    @property
     def state(self) -> State:
         return "paused" if self._state == "up" and self._is_held else self._state
 

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 from airloom import _engine
 from airloom.errors import LabError, RunError, translated
+from airloom.nodes.kernel_radios import is_radio
 from airloom.nodes.kind import (
     Completed,
     Cpu,
@@ -86,6 +87,10 @@ class NetnsNode(NodeHandle):
     @property
     def notes(self) -> Sequence[str]:
         return self._notes
+
+    @property
+    def wlan_device(self) -> _engine.WlanDevice | None:
+        return self._site.radios.device if any(map(is_radio, self._plan.interfaces)) else None
 
     @property
     def namespace(self) -> _engine.Namespace:
@@ -416,7 +421,7 @@ class NetnsKind(Kind):
         own = [plan for plan in plans if not plan.machine_network]
         specs = [self.spec(plan, wired.get(plan.name, set())) for plan in own]
         with translated():
-            made_at_once = _engine.bring_up(specs, wires)
+            made_at_once = _engine.bring_up(specs, wires, self.site.radios.device)
             namespaces = dict(zip((plan.name for plan in own), made_at_once, strict=True))
             for plan in plans:
                 if plan.machine_network:
@@ -442,7 +447,7 @@ class NetnsKind(Kind):
 
     def spec(self, plan: NodePlan, wired: set[str]) -> dict[str, Any]:
         """The specification of a node's network namespace; interfaces in ``wired`` have no TAP."""
-        return spec_of(plan, wired)
+        return spec_of(plan, wired, self.site.radios.numbers([plan]))
 
     def wires(self, plans: Sequence[NodePlan]) -> list[tuple[str, str, str, str]]:
         """Links made of veth pairs instead of by the engine: (node, interface, node, interface)."""
