@@ -129,6 +129,31 @@ def test_the_list_of_calls_needs_no_token(browser: Any, server: Server) -> None:
     page.close()
 
 
+def test_violations_of_grants_are_shown_as_text(browser: Any, server: Server) -> None:
+    end = (datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)).isoformat()
+    asked = {"project": "p", "slice": "loud", "nodes": ["b3"], "end": end}
+    one = server.must("POST", "/v1/reservations", asked)
+    try:
+        page = opened(browser, server)
+        section = page.get_by_role("region", name="Violations of grants")
+        section.get_by_text("None was reported.").wait_for()
+        (radio,) = one["grant"]["radios"]["b3"]
+        found = {
+            "at": datetime.now(UTC).isoformat(), "until": datetime.now(UTC).isoformat(), "amount": 3.25,
+            "unit": "dB", "radio": f"b3:{radio}", "what": "power", "frames": 12, "channel": 36,
+        }  # fmt: skip
+        server.must("POST", f"/v1/reservations/{one['id']}/violations", {"found": [found]})
+        page.reload()
+        row = section.get_by_role("row").filter(has_text="loud")
+        row.wait_for()
+        assert row.get_by_role("cell").all_inner_texts()[1:] == [
+            "loud", "p", f"b3:{radio}", "power", "3.25 dB", "12",
+        ]  # fmt: skip
+        assert page.wrong == []
+    finally:
+        server.must("POST", f"/v1/reservations/{one['id']}/release")
+
+
 RUN = """\
 name: watched
 duration: 60 s

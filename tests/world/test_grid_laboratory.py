@@ -6,7 +6,9 @@ import contextlib
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +82,16 @@ class Bench:
         self.path = path
         self.testbed = inventory.checked(Source.of_text(TESTBED))
         self.standing = grants()
-        self.laboratory = Laboratory(self.testbed, path / "lab.sock", self.grant_of)
+        self.reported: list[tuple[str, str, list[dict[str, Any]]]] = []
+        self.laboratory = Laboratory(self.testbed, path / "lab.sock", self)
 
     def grant_of(self, token: str, identity: str) -> dict[str, Any]:
         if token != f"token of {identity[0]}" or identity not in self.standing:
             raise ScenarioError("token.wrong", "the token is not valid")
         return self.standing[identity]
+
+    def report(self, token: str, identity: str, found: list[dict[str, Any]]) -> None:
+        self.reported.append((token, identity, found))
 
     @contextlib.contextmanager
     def joined(self, number: str) -> Iterator[joining.Seat]:
@@ -161,6 +167,25 @@ def test_runs_begin_and_end_independently(bench: Bench) -> None:
         fates = ledger["delivered"] + sum(ledger["dropped"].values()) + sum(ledger["host_lost"].values())
         assert ledger["offered"] + ledger["copies"] == fates + ledger["in_flight"]
         assert ledger["offered"] > 0
+
+
+def test_violations_are_reported_to_the_manager(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The laboratory refuses such settings, so the test changes the power behind its back."""
+    monkeypatch.setattr("airloom.grid.laboratory.server.ASK_S", 0.1)
+    begun = time.time()
+    with bench.running("1") as one, bench.running("2") as two:
+        shared = bench.laboratory._shared
+        name = shared.radios["n1:w0"]._own("n1:w0")
+        shared.engine.set_radio(name, {"power": 13.0})
+        said(one, "n1", "ping -c 3 -i 0.3 -W 1 10.9.0.12")
+        eventually(lambda: bool(bench.reported), "a report")
+        assert said(two, "n1", "ping -c 1 -W 2 10.9.0.22")[0] == 0
+    first = bench.reported[0][2][0]
+    assert {report[:2] for report in bench.reported} == {("token of 1", "1" * 32)}
+    assert {key: first[key] for key in ("radio", "what", "channel", "amount", "unit")} == {
+        "radio": "n1:w0", "what": "power", "channel": 36, "amount": 3.0, "unit": "dB",
+    }  # fmt: skip
+    assert begun <= datetime.fromisoformat(first["at"]).timestamp() <= time.time()
 
 
 def test_a_descriptor_that_waits_does_not_stop_the_laboratory(bench: Bench) -> None:

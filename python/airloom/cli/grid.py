@@ -96,19 +96,13 @@ def lab_command(
     from airloom.grid import require
 
     require()
-    from airloom.grid.client import Client, Login, checked_url
+    from airloom.grid.client import LaboratoryClient, checked_url
     from airloom.grid.inventory import load
     from airloom.grid.laboratory.joining import default_path
     from airloom.grid.laboratory.server import Laboratory
 
-    testbed, url = load(inventory), checked_url(manager)
-
-    def grant_of(token: str, identity: str) -> dict[str, Any]:
-        with Client(Login(url, token)) as client:
-            found: dict[str, Any] = client.get(f"/reservations/{identity}/grant")
-        return found
-
-    with Laboratory(testbed, path or default_path(), grant_of) as laboratory:
+    testbed, asked = load(inventory), LaboratoryClient(checked_url(manager))
+    with Laboratory(testbed, path or default_path(), asked) as laboratory:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: laboratory.close())
         say(f"laboratory of {testbed.inventory.name}: {path or default_path()}")
@@ -274,6 +268,22 @@ def calendar_command(
     _table("Calendar", ("start", "end", "project", "slice", "what"), rows)
 
 
+@app.command("violations")
+def violations_command(
+    project: Annotated[str | None, typer.Option("--project", help="Only this project.")] = None,
+) -> None:
+    """List the violations of grants in your projects, the newest first."""
+    with _client() as client:
+        found = client.get("/violations", project=project)
+    rows = (
+        (one["at"], one["slice"], one["project"], one["radio"], one["what"],
+         f"{one['amount']:.3g} {one['unit']}" if one["unit"] else "", str(one["channel"]), str(one["frames"]))
+        for one in found
+    )  # fmt: skip
+    columns = ("first", "slice", "project", "radio", "what", "how much", "channel", "frames")
+    _table("Violations of grants", columns, rows)
+
+
 @app.command("run")
 def run_command(
     file: ScenarioFile,
@@ -357,6 +367,10 @@ def run_command(
             if error.exit_code in (2, 3):
                 raise
             failure = error
+        found = [] if laboratory is not None else holding.violations(experiment, folder)
+        if found:
+            with contextlib.suppress(LabError):
+                client.post(f"/reservations/{full}/violations", {"found": found})
     show_result(console, folder)
     if failure is not None:
         raise failure

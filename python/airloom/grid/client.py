@@ -137,3 +137,21 @@ def _error(status: int, said: dict[str, Any]) -> LabError:
     further = [one for one in said.get("further", ()) if isinstance(one, dict)]
     error.further = tuple(_error(status, one) for one in further)
     return error
+
+
+class LaboratoryClient:
+    """The grid manager as a shared laboratory calls it: with the tokens of runs' users."""
+
+    def __init__(self, url: str):
+        self.url = url
+
+    def grant_of(self, token: str, reservation: str) -> dict[str, Any]:
+        """Returns the grant of a reservation; an error if it does not stand."""
+        with Client(Login(self.url, token)) as client:
+            found: dict[str, Any] = client.get(f"/reservations/{reservation}/grant")
+        return found
+
+    def report(self, token: str, reservation: str, found: list[dict[str, Any]]) -> None:
+        """Reports violations of a reservation."""
+        with Client(Login(self.url, token)) as client:
+            client.post(f"/reservations/{reservation}/violations", {"found": found})

@@ -16,14 +16,18 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from airloom.errors import LabError, RunError, ScenarioError
+from airloom.grid.messages import MOST_VIOLATIONS
 from airloom.planning.channels import number_of
 from airloom.planning.gate import Experiment
 from airloom.planning.media import DEFAULT_POWER
 from airloom.planning.network import expand
 from airloom.planning.plan import GrantPlan, Plan, RadioPlan
+from airloom.results import RunReader
 from airloom.scenario.suggest import listing
 from airloom.units.quantities import Duration
 
@@ -52,14 +56,12 @@ def _held(
 ) -> Plan:
     granted = reservation["grant"]["slots"]
     part = {**frame, "own": granted, "hold": True} if len(granted) < frame["frame"] else None
-    slivers = expand(plan.scenario).slivers if plan.scenario.slices else {}
+    lent = _lent(plan)
     media = {}
     for name, medium in plan.media.items():
         radios = []
         for radio in medium.radios:
-            sliver = slivers.get(radio.node)
-            own = (radio.node, radio.port.partition(":")[2])
-            node, interface = (sliver.node, sliver.radio) if sliver is not None else own
+            node, interface = lent[radio.port]
             problems += (_told(radio.port, *each) for each in _outside(radio, node, interface, reservation))
             settings = radio.settings
             if part is not None:
@@ -69,6 +71,40 @@ def _held(
         media[name] = dataclasses.replace(medium, radios=tuple(radios))
     problems += (_told(f"events[{number}]", *each) for number, each in _events(plan, reservation))
     return dataclasses.replace(plan, media=media)
+
+
+def _lent(plan: Plan) -> dict[str, tuple[str, str]]:
+    """Returns node and radio of the testbed for each port of a radio."""
+    slivers = expand(plan.scenario).slivers if plan.scenario.slices else {}
+    found = {}
+    for radio in (radio for medium in plan.media.values() for radio in medium.radios):
+        sliver = slivers.get(radio.node)
+        own = (radio.node, radio.port.partition(":")[2])
+        found[radio.port] = own if sliver is None else (sliver.node, sliver.radio)
+    return found
+
+
+def violations(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
+    """Returns the violations that the results in ``folder`` record, as the grid manager keeps them."""
+    lent = {port: name for plan in experiment.plans for port, name in _lent(plan).items()}
+    told = []
+    for path in sorted(folder.rglob("result.json")):
+        result = RunReader(path.parent).result
+        began = datetime.fromisoformat(result.started)
+        told += [
+            {
+                "at": (began + timedelta(microseconds=one.t_ns // 1000)).isoformat(),
+                "until": (began + timedelta(microseconds=one.until_ns // 1000)).isoformat(),
+                "radio": ":".join(lent[one.radio]),
+                "what": one.what,
+                "amount": one.amount,
+                "unit": one.unit,
+                "frames": one.frames,
+                "channel": one.channel,
+            }
+            for one in result.violations
+        ]
+    return told[:MOST_VIOLATIONS]
 
 
 def _narrowed(radio: RadioPlan, reservation: dict[str, Any]) -> GrantPlan:

@@ -19,7 +19,8 @@ from airloom.planning.radios import RadioEnd
 from airloom.scenario import problems
 from airloom.scenario.model import Medium
 from airloom.scenario.model.base import Count, Listed, Mapped, Model, Name, by_name
-from airloom.scenario.model.media import Position, Slots
+from airloom.scenario.model.media import Slots
+from airloom.scenario.model.motion import Position
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_, Source
 from airloom.units.quantities import Duration, Length, Power, Ratio

@@ -21,6 +21,8 @@ Limit = Annotated[int, Field(ge=0, le=10**9, strict=True)] | None
 Coordinate = Annotated[float, Field(ge=-1e7, le=1e7, allow_inf_nan=False)]
 HOUR = 3600
 """Seconds."""
+MOST_VIOLATIONS = 1000
+"""Most violations of one report, and of one reservation that are kept."""
 FIRST, LAST = 0, 253402300799
 """The times that a date can show."""
 
@@ -124,6 +126,26 @@ class LivePage(Body):
     """Where a run can be watched; null ends that. The project's members see it."""
 
     url: Annotated[str, Field(max_length=300, pattern=r"^https?://[!#-;=?-\[\]_a-z~]+$")] | None
+
+
+class Violation(Body):
+    """Transmissions of a radio that violated its grant in the same way."""
+
+    at: AwareDatetime
+    """The first one."""
+    until: AwareDatetime
+    radio: Annotated[str, Field(max_length=127, pattern=r"^[A-Za-z0-9_.\-]+:[A-Za-z0-9_.\-]+$")]
+    what: Literal["channel", "power", "address", "ssid", "bssid", "slot"]
+    amount: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] = 0.0
+    unit: Literal["", "MHz", "dB", "us"] = ""
+    frames: Annotated[int, Field(ge=1, le=2**53, strict=True)]
+    channel: Annotated[int, Field(ge=0, le=1000, strict=True)]
+
+
+class Violations(Body):
+    """What a run or its laboratory has recorded. Numbers of the same violation may grow later."""
+
+    found: Annotated[list[Violation], Field(max_length=MOST_VIOLATIONS)]
 
 
 def whole(value: datetime | None) -> datetime | None:

@@ -153,7 +153,7 @@ class Reservations:
         """Returns what the holder may use now; raises an error outside of the window."""
         caller.must("reserve")
         with self.database.reading() as session:
-            one = _own(session, caller, identity)
+            one = own(session, caller, identity)
             now = self.clock()
             if one.state != "granted" or not one.start <= now < one.end:
                 state = self._state(one)
@@ -170,7 +170,7 @@ class Reservations:
         caller.must("reserve")
         end = stamp(body.end)
         with self.database.changing() as session:
-            one = _own(session, caller, identity)
+            one = own(session, caller, identity)
             now = self.clock()
             if one.state != "granted" or one.end <= now:
                 raise Refused(409, "reservation.over", f"the reservation is {self._state(one)}")
@@ -204,7 +204,7 @@ class Reservations:
         """Ends a reservation now, or takes a request out of the queue; serves the queue afterwards."""
         caller.must("reserve")
         with self.database.changing() as session:
-            one = _own(session, caller, identity)
+            one = own(session, caller, identity)
             now = self.clock()
             if one.state not in ("granted", "waiting") or one.end <= now:
                 raise Refused(409, "reservation.over", f"the reservation is {self._state(one)}")
@@ -221,7 +221,7 @@ class Reservations:
         """Sets where the live page of the run in a reservation is served; None if nowhere any more."""
         caller.must("reserve")
         with self.database.changing() as session:
-            one = _own(session, caller, identity)
+            one = own(session, caller, identity)
             if url is not None and self._state(one) != "active":
                 raise Refused(409, "reservation.inactive", f"the reservation is {self._state(one)}")
             one.live = url
@@ -438,7 +438,7 @@ def _visible(session: Session, caller: Caller, identity: str) -> Reservation:
     return one
 
 
-def _own(session: Session, caller: Caller, identity: str) -> Reservation:
+def own(session: Session, caller: Caller, identity: str) -> Reservation:
     """Returns a reservation that is the caller's own, or of a project that the caller leads."""
     one = _visible(session, caller, identity)
     caller.must_have(one.project, "member")

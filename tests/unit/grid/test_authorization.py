@@ -40,6 +40,9 @@ class Rule:
 
 NEW = request((5, 6), slice="another", nodes=["b1"])
 LIVE = "http://127.0.0.1:8400/abc/?token=def"
+VIOLATION = {
+    "at": at(0.5), "until": at(0.6), "radio": "a1:wlan0", "what": "power", "frames": 3, "channel": 36,
+}  # fmt: skip
 RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/v1/health"): Rule(OPEN),
     ("GET", "/v1/me"): Rule(ALL, "read"),
@@ -60,12 +63,16 @@ RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/v1/audit"): Rule(LEAD, "read", hidden=True, query="?project=p"),
     ("GET", "/v1/inventory"): Rule(ALL, "read"),
     ("GET", "/v1/calendar"): Rule(ALL, "read", query="?from=2027-01-15T08:00:00Z&to=2027-01-15T09:00:00Z"),
+    ("GET", "/v1/violations"): Rule(ALL, "read"),
     ("GET", "/v1/reservations"): Rule(ALL, "read"),
     ("POST", "/v1/reservations"): Rule(MEMBER, "reserve", NEW, hidden=True),
     ("POST", "/v1/reservations/check"): Rule(MEMBER, "reserve", NEW, hidden=True),
     ("GET", "/v1/reservations/{identity}"): Rule(VIEWER, "read", hidden=True),
     ("GET", "/v1/reservations/{identity}/grant"): Rule(HOLDER, "reserve", hidden=True),
     ("PUT", "/v1/reservations/{identity}/live"): Rule(HOLDER, "reserve", {"url": LIVE}, hidden=True),
+    ("POST", "/v1/reservations/{identity}/violations"): Rule(
+        HOLDER, "reserve", {"found": [VIOLATION]}, hidden=True
+    ),
     ("POST", "/v1/reservations/{identity}/extend"): Rule(HOLDER, "reserve", {"end": at(3)}, hidden=True),
     ("POST", "/v1/reservations/{identity}/release"): Rule(HOLDER, "reserve", hidden=True),
 }

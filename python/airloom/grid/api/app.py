@@ -26,6 +26,7 @@ from airloom.grid.api.gate import Gate, Rate
 from airloom.grid.inventory import Testbed
 from airloom.grid.refused import Refused
 from airloom.grid.reservations import Reservations
+from airloom.grid.violations import Violations
 from airloom.scenario.model.base import NAME_PATTERN
 
 WEB = Path(__file__).parent.parent / "web"
@@ -55,6 +56,11 @@ def _reservations(request: Request) -> Reservations:
     return reservations
 
 
+def _violations(request: Request) -> Violations:
+    violations: Violations = request.app.state.violations
+    return violations
+
+
 def _caller(
     accounts: Annotated[Accounts, Depends(_accounts)],
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
@@ -64,6 +70,7 @@ def _caller(
 
 InAccounts = Annotated[Accounts, Depends(_accounts)]
 InReservations = Annotated[Reservations, Depends(_reservations)]
+InViolations = Annotated[Violations, Depends(_violations)]
 Calling = Annotated[Caller, Depends(_caller)]
 
 api = APIRouter(prefix="/v1")
@@ -206,6 +213,12 @@ def inventory(request: Request, caller: Calling) -> Answer:
     }
 
 
+@api.get("/violations", tags=["testbed"])
+def violations(found: InViolations, caller: Calling, project: ProjectName = None) -> list[Answer]:
+    """Violations of grants in the caller's projects, the newest first."""
+    return found.listed(caller, project)
+
+
 @api.get("/calendar", tags=["testbed"])
 def calendar(
     reservations: InReservations,
@@ -271,6 +284,14 @@ def set_live(
     return reservations.set_live(caller, identity, body.url)
 
 
+@api.post("/reservations/{identity}/violations", tags=["reservations"])
+def record_violations(
+    found: InViolations, caller: Calling, identity: Identity, body: messages.Violations
+) -> Answer:
+    """Keeps violations of a reservation that its run or the shared laboratory has recorded."""
+    return found.record(caller, identity, body)
+
+
 def create(accounts: Accounts, reservations: Reservations, rate: Rate) -> FastAPI:
     """Returns the application."""
 
@@ -293,6 +314,7 @@ def create(accounts: Accounts, reservations: Reservations, rate: Rate) -> FastAP
     )
     app.state.accounts = accounts
     app.state.reservations = reservations
+    app.state.violations = Violations(reservations.database, reservations.clock)
     app.state.testbed = reservations.testbed
     app.add_middleware(Gate, rate=rate)
     app.include_router(api)

@@ -190,6 +190,10 @@ class JoinedEngine:
         """None: a run of the laboratory has no cards."""
         return []
 
+    def guests(self) -> Any:
+        """None: its nodes have no machines with devices of the engine."""
+        return {}
+
     def violations(self) -> Any:
         """The run's violations of its grant."""
         return self._read("violations")

@@ -2,7 +2,7 @@
 
 ::
 
-    with Laboratory(testbed, path, grant_of) as laboratory:
+    with Laboratory(testbed, path, manager) as laboratory:
         laboratory.serve()
 
 A run joins over a Unix socket with a token of its user and its reservation. The grid manager decides
@@ -19,9 +19,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from airloom import _engine
 from airloom.errors import HostError, LabError, RunError, ScenarioError, translated
@@ -30,6 +29,7 @@ from airloom.grid.laboratory import messages
 from airloom.grid.laboratory.messages import Add, Begin, Change, Join, Read
 from airloom.grid.laboratory.processors import Processors
 from airloom.grid.laboratory.tenant import Shared, Tenant
+from airloom.grid.messages import MOST_VIOLATIONS
 from airloom.lab.messages import closed, error_of, peer_of, receive, send
 from airloom.lab.packet_server import PacketServer
 from airloom.planning import media
@@ -43,14 +43,46 @@ _MOST = 64
 _LAST = (1 << 24) - 1
 """Last number of a run: it is part of the addresses of its radios."""
 
-GrantOf = Callable[[str, str], dict[str, Any]]
-"""What the manager says about a token and a reservation: the grant, or an error."""
+
+class Manager(Protocol):
+    """The grid manager, called with the token of a run's user."""
+
+    def grant_of(self, token: str, reservation: str) -> dict[str, Any]:
+        """Returns the grant of a reservation; an error if it does not stand."""
+
+    def report(self, token: str, reservation: str, found: list[dict[str, Any]]) -> None:
+        """Reports violations of a reservation."""
+
+
+class Reporter:
+    """Reports the violations of a run to the manager."""
+
+    def __init__(self, manager: Manager, join: Join, tenant: Tenant) -> None:
+        self._manager = manager
+        self._join = join
+        self._tenant = tenant
+        self._sent: dict[tuple[Any, ...], int] = {}
+        """Transmissions that the manager knows of, by violation."""
+
+    def send(self) -> None:
+        """Reports what is new since the last call. What the manager did not take is sent again."""
+        found = {
+            (one["at"], one["radio"], one["what"], one["channel"]): one for one in self._tenant.reported()
+        }
+        new = {key: one for key, one in found.items() if self._sent.get(key) != one["frames"]}
+        if not new:
+            return
+        with contextlib.suppress(LabError):
+            self._manager.report(
+                self._join.token, self._join.reservation, list(new.values())[:MOST_VIOLATIONS]
+            )
+            self._sent |= {key: one["frames"] for key, one in list(new.items())[:MOST_VIOLATIONS]}
 
 
 class Laboratory:
     """Serves runs until closed; an exception ends only one run's part."""
 
-    def __init__(self, testbed: Testbed, path: Path, grant_of: GrantOf, *, seed: int = 1) -> None:
+    def __init__(self, testbed: Testbed, path: Path, manager: Manager, *, seed: int = 1) -> None:
         if testbed.inventory.medium.propagation.model == "matrix":
             raise ScenarioError(
                 "lab.matrix", "a laboratory has radios that come and go, and no matrix of their losses",
@@ -58,7 +90,7 @@ class Laboratory:
             )  # fmt: skip
         self._testbed = testbed
         self._path = path
-        self._grant_of = grant_of
+        self._manager = manager
         self._seed = seed
         self._stack = contextlib.ExitStack()
         self._lock = threading.Lock()
@@ -117,7 +149,7 @@ class Laboratory:
         if not isinstance(message, Join):
             raise RunError("lab.message", "the first message is `join`")
         try:
-            lent = self._grant_of(message.token, message.reservation)
+            lent = self._manager.grant_of(message.token, message.reservation)
         except LabError:
             raise
         except Exception as error:
@@ -129,25 +161,30 @@ class Laboratory:
         if number > _LAST:
             raise RunError("lab.full", "the laboratory has had too many runs", cure="start it again")
         tenant = Tenant(self._shared, lent, number)
+        report = Reporter(self._manager, message, tenant)
+        stack.callback(report.send)
         stack.callback(tenant.leave)
         over = threading.Event()
-        stack.callback(over.set)
-        watch = threading.Thread(target=self._watch, args=(client, message, lent, over), daemon=True)
+        watch = threading.Thread(target=self._watch, args=(client, message, lent, report, over), daemon=True)
         watch.start()
+        stack.callback(over.set)
         held = self.processors.hold(number, peer_of(client).pid)
         stack.callback(self.processors.release, number)
         done = {"zero": self._shared.zero, "macs": tenant.macs.hex(":"), "medium": self.settings}
         send(client, {"done": {**done, "slice": lent["slice"], "processors": held}})
         return tenant
 
-    def _watch(self, client: socket.socket, join: Join, lent: dict[str, Any], over: threading.Event) -> None:
+    def _watch(
+        self, client: socket.socket, join: Join, lent: dict[str, Any], report: Reporter, over: threading.Event
+    ) -> None:
         """Ends the run's part with the window, or when the reservation does not stand any more."""
         end = time.monotonic() + lent["remaining_s"]
         while (left := end - time.monotonic()) > 0:
             if over.wait(min(ASK_S, left)):
                 return
+            report.send()
             try:
-                end = time.monotonic() + self._grant_of(join.token, join.reservation)["remaining_s"]
+                end = time.monotonic() + self._manager.grant_of(join.token, join.reservation)["remaining_s"]
             except HostError:
                 continue  # the manager is away: the window ends it
             except LabError as error:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from airloom import _engine
@@ -20,6 +22,7 @@ from airloom.grid.laboratory.messages import Add, Change
 from airloom.grid.laboratory.since import histogram
 from airloom.planning import media
 from airloom.planning.plan import GrantPlan
+from airloom.runs.slice_monitor import UNITS
 
 OTHERS = "(another run)"
 """Port of another run, where a histogram names its latest frames."""
@@ -51,8 +54,12 @@ class Tenant:
         self._number = number
         self._ports: dict[str, str] = {}
         """The engine's name of each port."""
+        self._lent: dict[str, str] = {}
+        """The testbed's ``node:radio`` of each port, by the engine's name."""
         self._began = 0
         """Engine time in ns of its time zero."""
+        self._zero = time.time() - time.monotonic() + shared.zero / 1e9
+        """Time of the engine's time zero in seconds since 1970."""
         self._before: Mapping[str, Any] | None = None
         self.macs = b"\x02" + number.to_bytes(3, "big")
         """First four octets of its radios' addresses."""
@@ -74,6 +81,7 @@ class Tenant:
             _engine.check_radio(message.port, settings)
             engine.add_tap_port(name, descriptor)
             self._ports[message.port] = name
+            self._lent[name] = message.lent
             engine.add_radio(MEDIUM, name, settings, place, name)
             channels, power = tuple(self._grant["channels"]), self._grant["power_dbm"]
             engine.police(name, GrantPlan(self._slice, channels, power, police="enforce").engine())
@@ -123,6 +131,27 @@ class Tenant:
             for held in (self._shared.radios, self._shared.names):
                 for key in [key for key, whose in held.items() if whose is self]:
                     del held[key]
+
+    def reported(self) -> list[dict[str, Any]]:
+        """Returns its violations so far, as the grid manager keeps them."""
+        return [
+            {
+                "at": self._wall(one["from"]),  # type: ignore[typeddict-item]
+                "until": self._wall(one["until"]),
+                "radio": self._lent[one["port"]],
+                "what": one["what"],
+                "amount": one["amount"],
+                "unit": UNITS.get(one["what"], ""),
+                "frames": one["frames"],
+                "channel": one["channel"],
+            }
+            for one in self._shared.engine.violations()["found"]
+            if one["port"] in self._lent
+        ]
+
+    def _wall(self, at: int) -> str:
+        """Returns an engine time in ns as a call to the manager writes it."""
+        return datetime.fromtimestamp(self._zero + at / 1e9, UTC).isoformat()
 
     # What it may read: its own part, with times that count from its time zero
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, MetaData, String, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 NAMES = {
@@ -119,6 +129,27 @@ class Reservation(Table):
 
     project: Mapped[Project] = relationship(lazy="joined")
     user: Mapped[User] = relationship(lazy="joined")
+
+
+class Violation(Table):
+    """Transmissions of a radio of a reservation that violated its grant in the same way."""
+
+    __tablename__ = "violations"
+
+    reservation_id: Mapped[str] = mapped_column(ForeignKey("reservations.id"), primary_key=True)
+    at: Mapped[int] = mapped_column(BigInteger, primary_key=True, index=True)
+    """Milliseconds since 1970: the first one."""
+    radio: Mapped[str] = mapped_column(String(127), primary_key=True)
+    """``node:radio`` of the testbed."""
+    what: Mapped[str] = mapped_column(String(10), primary_key=True)
+    channel: Mapped[int] = mapped_column(primary_key=True)
+    until: Mapped[int] = mapped_column(BigInteger)
+    amount: Mapped[float] = mapped_column(Double)
+    """By how much, in ``unit``."""
+    unit: Mapped[str] = mapped_column(String(3))
+    frames: Mapped[int] = mapped_column(BigInteger)
+
+    reservation: Mapped[Reservation] = relationship(lazy="joined")
 
 
 class Audit(Table):

@@ -31,7 +31,7 @@ function local(time) {
 }
 
 function show(loggedIn) {
-  for (const id of ["calendar", "request", "list", "logout"]) find(id).hidden = !loggedIn;
+  for (const id of ["calendar", "request", "list", "violations", "logout"]) find(id).hidden = !loggedIn;
   find("login").hidden = loggedIn;
 }
 
@@ -92,13 +92,30 @@ function listed(reservations) {
   }
 }
 
+function violated(found) {
+  const body = find("violations").querySelector("tbody");
+  body.replaceChildren();
+  find("no-violations").hidden = found.length > 0;
+  find("violations").querySelector("table").hidden = found.length === 0;
+  for (const one of found) {
+    const row = body.insertRow();
+    cell(row, new Date(one.at).toLocaleString());
+    for (const key of ["slice", "project", "radio"]) cell(row, one[key]);
+    cell(row, one.what === "channel" ? `channel ${one.channel}` : one.what);
+    cell(row, one.unit ? `${Number(one.amount.toPrecision(3))} ${one.unit}` : "");
+    cell(row, one.frames);
+  }
+}
+
 async function load() {
   const to = state.from + find("hours").value * HOUR;
   const query = `from=${encodeURIComponent(stamp(state.from))}&to=${encodeURIComponent(stamp(to))}`;
-  const [taken, reservations] = await Promise.all([call("GET", `/calendar?${query}`), call("GET", "/reservations")]);
+  const asked = [`/calendar?${query}`, "/reservations", "/violations"];
+  const [taken, reservations, found] = await Promise.all(asked.map((path) => call("GET", path)));
   state.taken = taken;
   draw();
   listed(reservations);
+  violated(found);
 }
 
 async function attempt(does) {
