@@ -13,13 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from airloom.experiments import mtu
 from airloom.measure.flow import FlowReading, bandwidth, fastest
-from airloom.scenario.model import Link, Measurement, Node, Pools, Queue, Scenario, Switch
+from airloom.scenario.model import Scenario
 
-HEADER_AND_CHECK = 18
-"""Octets of a frame beside its packet."""
-GAP = 20
-"""Octets on the wire beside a frame: preamble 8, gap 12."""
+HOST_SWITCH_HOST = mtu.SHAPES[0]
 WINDOW = 10
 """Frames of the windows that the table speaks of."""
 INTERRUPTION = 1e6
@@ -27,8 +25,6 @@ INTERRUPTION = 1e6
 whole machine stood still in between: what is shorter, links make up for or lose like any other time."""
 UNLIMITED = 1e6
 """Times the link's rate that stand for an infinite one."""
-PACKETS = 1000
-"""Frames that may wait for a link, and what Mininet's links have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +40,17 @@ class Case:
     @property
     def mtu(self) -> int:
         """Largest packet."""
-        return self.frame - HEADER_AND_CHECK
+        return mtu.mtu_of(self.frame)
 
     @property
     def ideal(self) -> float:
         """Mean bandwidth: the load, or what the wire leaves beside preamble and gap."""
-        return min(self.load, self.link * self.frame / (self.frame + GAP))
+        return mtu.ideal_frames(self.frame, self.link, self.load)
 
     @property
     def on_wire(self) -> float:
         """How long a frame takes on the link: ns."""
-        return (self.frame + GAP) * 8e3 / self.link
+        return mtu.on_wire(self.frame, self.link)
 
     @property
     def full(self) -> float:
@@ -63,20 +59,18 @@ class Case:
 
     def scenario(self, seconds: float, **link: object) -> Scenario:
         """Host, switch, host, as in the study; its generator's load begins at once."""
-        wire = {"rate": f"{self.link} Mbit/s", "mtu": self.mtu, "queue": Queue(packets=PACKETS), **link}
         six = self.family == "ipv6"
-        pools = Pools(ipv4=None, ipv6="fd00::/48") if six else Pools()
-        return Scenario(
-            name=f"mtu-study-{self.id.lower()}",
-            nodes={"h1": Node(), "h2": Node()},
-            switches={"s1": Switch()},
-            links=[Link(ends=("h1", "s1"), **wire), Link(ends=("s1", "h2"), **wire)],
-            addresses=pools,
-            measurements=[
+        return HOST_SWITCH_HOST.scenario(
+            f"mtu-study-{self.id.lower()}",
+            self.link,
+            self.mtu,
+            [
                 # The addresses are known before the first packet.
-                Measurement(name="before", ping={"from": "h1", "to": "h2", "count": 2, "interval": "0.2 s"}),
-                Measurement(name="flow", traffic=self.traffic(seconds)),
+                {"name": "before", "ping": {"from": "h1", "to": "h2", "count": 2, "interval": "0.2 s"}},
+                {"name": "flow", "traffic": self.traffic(seconds)},
             ],
+            other={"addresses": {"ipv4": None, "ipv6": "fd00::/48"}} if six else None,
+            **link,
         )
 
     def traffic(self, seconds: float) -> dict[str, str]:
@@ -92,7 +86,7 @@ class Case:
         }
 
 
-FRAMES = (1518, 4370, 7999)
+FRAMES = mtu.FRAMES
 NINE = tuple(
     Case(f"E-MTU-{number}", link, load, frame)
     for number, (link, load, frame) in enumerate(
@@ -109,9 +103,9 @@ MTUS = {"ipv4": (576, 1280, 1500, 9000), "ipv6": (1280, 1500, 9000)}
 def sizes() -> tuple[Case, ...]:
     """Other sizes, and IPv6, on a full link of 100 Mbit/s."""
     return tuple(
-        Case(f"{family}-{mtu}", 100, 100, mtu + HEADER_AND_CHECK, family)
-        for family, mtus in MTUS.items()
-        for mtu in mtus
+        Case(f"{family}-{size}", 100, 100, size + mtu.HEADER_AND_CHECK, family)
+        for family, sizes in MTUS.items()
+        for size in sizes
     )
 
 

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom.bench.peers import installed_mininet
+from airloom.bench.peers import installed_mininet, mininet_scenario
 from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Figures, Found
-from airloom.host import binaries
-from airloom.measure import captures, flow, records
+from airloom.measure import captures
 from airloom.measure.flow import FlowReading
 from airloom.planning.capture import Capture
 from airloom.report import figures
@@ -73,7 +71,10 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
         here = [_here(case, length) for case, length in lengths.items()]
         over = [_over_gre(case, seconds) for case in in_tunnel]
         peers = []
-        if installed_mininet.python() is not None and os.geteuid() == 0:
+        absent = installed_mininet.lacks()
+        if absent:
+            campaign.note(f"without Mininet: {absent}")
+        else:
             peers = [_on_mininet(case, lengths[case]) for case in (*nine, *starts)]
         campaign.announce([*here, *over, *peers], rule)
         campaign.repeat(here, functools.partial(_read, campaign), rule)
@@ -86,7 +87,7 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
             series = cases.Series.of(equipment.simulate(case, best[case.link], packets), case.frame)
             seen[case.id, MODEL] = series
             campaign.found.add({"case": case.id, "network": MODEL}, series.figures(case))
-        for figure in (*_curves(seen), *_overview(campaign.found)):
+        for figure in (*_curves(seen), *_overview(campaign.found), *_differences(campaign.found)):
             campaign.draw(figure)
         judged.claim(campaign)
         return campaign.finish()
@@ -106,19 +107,22 @@ def _over_gre(case: Any, seconds: float) -> Case:
     def measure(place: Path, _: Scenario) -> tuple[Figures, bool]:
         reading, inner = tunnelled.measure(case, seconds, place, late=SETTLED)
         valid = capacity_search.believable(map(RunReader, tunnelled.sides(place)))
-        return cases.Series.of(reading, inner).figures(case), valid
+        return _inner(cases.Series.of(reading, inner), case, inner), valid
 
     name = f"{case.id.lower()}-gre"
     scenario = case.scenario(seconds, late=SETTLED)
     return Case(name, _labels(case, TUNNEL), scenario, seconds + TUNNEL_SECONDS, outside=measure)
 
 
+def _inner(series: Any, case: Any, octets: int) -> Figures:
+    """The figures of inner frames of so many octets; their ideal is smaller by what the tunnel adds."""
+    share = series.mean / (case.ideal * octets / case.frame)
+    return {**series.figures(case), "of_inner_ideal.mean": (share, "1")}
+
+
 def _on_mininet(case: Any, seconds: float) -> Case:
-    def measure(place: Path, _: Scenario) -> tuple[Figures, bool]:
-        words = ["--frame", f"{case.frame} B", "--rate", f"{case.load} Mbit/s", "--rate-of", "frame"]
-        words += ["--duration", f"{seconds} s"]
-        traffic, folder = binaries.find("airloom-traffic"), place.resolve()
-        installed_mininet.on_mininet("stream", traffic, case.link, case.mtu, folder, case.family, *words)
+    def measure(place: Path, scenario: Scenario) -> tuple[Figures, bool]:
+        mininet_scenario.run(scenario, place)
         return cases.Series.of(_recorded(place), case.frame).figures(case), True
 
     name = f"{case.id.lower()}-mininet"
@@ -128,7 +132,7 @@ def _on_mininet(case: Any, seconds: float) -> Case:
 
 
 def _recorded(place: Path) -> FlowReading:
-    return flow.join(*(records.read(place / f"{end}.rec") for end in ("sender", "receiver")))
+    return mininet_scenario.flow(place, "flow")
 
 
 def _read(campaign: Campaign, of: Case, reader: RunReader) -> Figures:
@@ -149,9 +153,8 @@ def _both(folder: Path, case: Any) -> tuple[Any, Any]:
     """The case as the wire had it, and as the receiving kernel saw it."""
     capture = folder / "capture.pcapng"
     wire = captures.flow(capture, capture, sender_port="h1:eth0", receiver_port="h2:eth0")
-    measured = folder / "measurements" / "flow"
-    receiver = flow.join(*(records.read(measured / f"{end}.out") for end in ("sender", "receiver")))
-    return cases.Series.of(wire, case.frame), cases.Series.of(receiver, case.frame, case.full)
+    receiver = cases.Series.of(_recorded(folder), case.frame, case.full)
+    return cases.Series.of(wire, case.frame), receiver
 
 
 def _first(folder: Path, lengths: Iterable[Any], in_tunnel: Iterable[Any]) -> dict[tuple[str, str], Any]:
@@ -163,7 +166,7 @@ def _first(folder: Path, lengths: Iterable[Any], in_tunnel: Iterable[Any]) -> di
         if (first / "capture.pcapng").exists():
             found[case.id, WIRE], found[case.id, AIRLOOM] = _both(first, case)
         first = place / f"{case.id.lower()}-mininet-r00"
-        if (first / "receiver.rec").exists():
+        if (first / mininet_scenario.MEASUREMENTS / "flow" / "receiver.out").exists():
             found[case.id, MININET] = cases.Series.of(_recorded(first), case.frame)
     for case in in_tunnel:
         first = place / f"{case.id.lower()}-gre-r00"
@@ -271,3 +274,54 @@ def _overview(found: Found) -> Iterable[Figure]:
             log_y=name == "jitter",
             caption="The equipment's parameters were fitted to the published means of the real network.",
         )
+
+
+def _differences(found: Found) -> Iterable[Figure]:
+    """Each cell beside its published one: our interval less the published mean, with its extremes.
+
+    A difference is significant if its interval excludes zero. The published maxima of jitter are up to 70
+    times the means and would hide them; the figure of the means has them.
+    """
+    numbers = tuple(float(number) for number, _ in enumerate(cases.NINE, 1))
+    for against, networks in (("real", (AIRLOOM, TUNNEL)), ("mininet", (MININET, AIRLOOM))):
+        known = [cases.published()[case.id, against] for case in cases.NINE]
+        for name, unit, words in (
+            ("bandwidth", "%", ("mean", "most", "least")),
+            ("jitter", "ms", ("mean", "", "least")),
+        ):
+            cells = [getattr(cell, name) for cell in known]
+            means = [cell[0] or 0.0 for cell in cells]
+            scales = [one / 100 if name == "bandwidth" else 1.0 for one in means]
+            lines = [
+                Line(
+                    label=f"published: {word}",
+                    role="ideal" if word == "mean" else "published",
+                    x=numbers,
+                    y=tuple(
+                        None if cell[at] is None else (cell[at] - one) / scale
+                        for cell, one, scale in zip(cells, means, scales, strict=True)
+                    ),
+                )
+                for at, word in enumerate(words)
+                if word
+            ]
+            for network in networks:
+                y: list[float | None] = []
+                half: list[float | None] = []
+                for case, scale in zip(cases.NINE, scales, strict=True):
+                    values = found.all(f"difference.{name}_{against}", **_labels(case, network))
+                    over = mean(values) if values else None
+                    y.append(over.value / 1e6 / scale if over else None)
+                    half.append(over.half_width / 1e6 / scale if over and over.n > 1 else None)
+                lines.append(
+                    Line(label=network, role=_ROLES[network], x=numbers, y=tuple(y), ci95=tuple(half))
+                )
+            yield Figure(
+                name=f"{name}-differences-{against}",
+                title=f"Mean {name} less that of the study's {against} network",
+                x_label="case E-MTU-n",
+                y_label="difference of the means",
+                unit=unit,
+                lines=tuple(one for one in lines if any(y is not None for y in one.y)),
+                caption="A difference is significant if its interval excludes zero, the published mean.",
+            )

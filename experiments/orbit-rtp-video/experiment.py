@@ -9,15 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom.experiments import orbit
+from airloom.experiments import orbit, video
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Figures, Found
 from airloom.experiments.orbit import Grid, Platform
-from airloom.experiments.registry import beside
 from airloom.results import Result, RunReader
-
-video = beside(__file__, "video")
 
 CHANNEL = 6
 """Mbit/s."""
@@ -64,7 +61,7 @@ def run(
 
 def _case(platform: Platform, rate: float, seconds: int) -> Case:
     grid = Grid(platform, rate=CHANNEL)
-    recorder = Path(__file__).with_name("recorder.py").read_text(encoding="utf-8")
+    recorder = video.program("recorder.py")
     programs: list[dict[str, Any]] = []
     for slice in platform.flows:
         client, server = f"n2-{slice}", f"n1-{slice}"

@@ -1,18 +1,18 @@
-"""The video of `orbit-rtp-video`: streamed by ffmpeg, recorded, judged; over the loopback, without a node."""
+"""The video of experiments: streamed or downloaded, recorded, judged; over the loopback, without a node."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from airloom.experiments import registry
+from airloom.experiments import video
 from helpers.nodes import still
 
 pytestmark = [
@@ -24,7 +24,7 @@ pytestmark = [
     ),
 ]
 
-FOLDER = registry.find("orbit-rtp-video").path.parent
+FOLDER = Path(video.__file__).parent
 
 
 def free_port() -> int:
@@ -40,18 +40,92 @@ def free_port() -> int:
     raise OSError("no port is free")
 
 
-def test_what_is_lost_is_seen_in_rate_loss_and_quality(tmp_path: Path) -> None:
-    video: Any = registry.beside(str(FOLDER / "experiment.py"), "video")
-    port, log = free_port(), tmp_path / "client.log"
+def heard(log: Path) -> None:
+    """Waits until a program listens."""
+    deadline = time.monotonic() + 30
+    while "listening" not in log.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def recording(port: int, log: Path, *more: str) -> subprocess.Popen[bytes]:
+    """A recorder that listens."""
     with log.open("w") as out:
-        recorder = subprocess.Popen(
-            [sys.executable, "-u", str(FOLDER / "recorder.py"), str(port)], stdout=out
-        )
+        words = [sys.executable, "-u", str(FOLDER / "recorder.py"), str(port), *more]
+        started = subprocess.Popen(words, stdout=out)
+    heard(log)
+    return started
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to watch what leaves a node needs root")
+def test_a_viewer_of_a_stream_sees_it_after_the_delay_of_its_packets(tmp_path: Path) -> None:
+    port, log, left = free_port(), tmp_path / "viewer.log", tmp_path / "sent.log"
+    packet = video.packet_of(4352)
+    recorders = [recording(port, log), recording(port, left, "sent")]
     try:
-        deadline = time.monotonic() + 20
-        while "listening" not in log.read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        subprocess.run(video.stream("127.0.0.1", port, 1.0, 3, packet), timeout=60, check=True)
+        still(log.read_text)
+        still(left.read_text)
+    finally:
+        for one in recorders:
+            one.terminate()
+            one.wait(10)
+    came, sent = video.packets(log), video.packets(left)
+    assert max(map(len, came.payload)) == packet - video.HEADER, "packets fill the MTU"
+    assert list(sent.sequence - sent.sequence[0]) == list(came.sequence - came.sequence[0])
+    delays = video.delays(sent, came)
+    assert delays.size == came.at.size
+    assert 0 <= delays.min() < 1e6
+    began = int(sent.at[0])
+    shown, seen = video.live(came, tmp_path, began, 3)
+    assert shown.startup == pytest.approx(video.BUFFERED, abs=0.05)
+    assert (shown.stalls, seen.ssim) == (0, pytest.approx(1, abs=0.02))
+
+    # A second of the stream is late: the picture stands still, and looks worse meanwhile.
+    stamps = (came.stamps - came.stamps[0]) / video.CLOCK
+    came.at[(stamps > 1) & (stamps < 2)] += 10**9
+    frozen, worse = video.live(came, tmp_path, began, 3)
+    assert frozen.stalls >= 1
+    assert frozen.stalled == pytest.approx(1, abs=0.3)
+    assert worse.ssim < seen.ssim - 0.01
+
+
+def test_a_download_is_whole_and_its_player_stalls_when_it_is_slow(tmp_path: Path) -> None:
+    port, log, ready = free_port(), tmp_path / "viewer.log", tmp_path / "server.log"
+    with ready.open("w") as out:
+        server = subprocess.Popen(video.serve(str(FOLDER / "server.py"), port, 1.0, 4), stdout=out)
+    try:
+        heard(ready)
+        with log.open("w") as out:
+            words = [sys.executable, str(FOLDER / "client.py"), "127.0.0.1", str(port)]
+            subprocess.run(words, stdout=out, timeout=60, check=True)
+    finally:
+        server.terminate()
+        server.wait(10)
+    shown, seen, rate = video.downloaded(log)
+    assert (shown.stalls, shown.stalled) == (0, 0)
+    assert shown.startup < 2
+    assert seen.ssim > 0.95
+    assert rate > 1e6
+
+    # The same pieces over 12 s: a player of 4 s of video waits for 1 s of them, and again.
+    rows = [line.split() for line in log.read_text().splitlines()]
+    pieces = [row[2] for row in rows if row[0] == "chunk"]
+    asked = int(next(row[1] for row in rows if row[0] == "asked"))
+    slow = [
+        f"chunk {asked + (number + 1) * 12 * 10**9 // len(pieces)} {one}" for number, one in enumerate(pieces)
+    ]
+    log.write_text("\n".join([f"asked {asked}", *slow]))
+    waiting, _, rate = video.downloaded(log)
+    assert waiting.startup == pytest.approx(3, abs=1)
+    assert waiting.stalls >= 1
+    assert waiting.startup + waiting.stalled == pytest.approx(12 - 4 + 1, abs=1.5)
+
+
+def test_what_is_lost_is_seen_in_rate_loss_and_quality(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "client.log"
+    recorder = recording(port, log)
+    try:
         subprocess.run(video.stream("127.0.0.1", port, 1.0, 3), timeout=60, check=True)
         still(log.read_text)  # the last packet has arrived
     finally:

@@ -26,12 +26,21 @@ pytest.importorskip("airloom._engine")
 Outcomes = Mapping[str, str]
 FAILS = {"fails", "implausible-in-source"}
 CHAINS = ("net-wired-chain", "net-wireless-chain", "net-kinds-wired", "net-kinds-wireless")
-IN_FULL = ("orbit-file-transfer", "orbit-udp-load", "orbit-coupling", "mtu-study", *CHAINS)
+IN_FULL = ("orbit-file-transfer", "orbit-udp-load", "orbit-coupling", "mtu-study", "mtu-video", *CHAINS)
 """Whose quick form lacks a claim, or length."""
 ALL = ("netns", "uml", "qemu")
 CHOICES = {"orbit-kinds": ALL, "net-kinds-wired": ALL, "net-kinds-wireless": ALL}
-VWIFI = ("vwifi-cpu", "vwifi-latency", "vwifi-scan", "vwifi-throughput", "vwifi-two-networks")
-NO_CHOICE = ("net-wired-chain", "net-wireless-chain", "mtu-study", *VWIFI)
+VWIFI = (
+    "vwifi-coalescing",
+    "vwifi-cpu",
+    "vwifi-latency",
+    "vwifi-scan",
+    "vwifi-throughput",
+    "vwifi-translation",
+    "vwifi-two-networks",
+)
+MTU = ("mtu-study", "mtu-topologies", "mtu-guarantee", "mtu-video")
+NO_CHOICE = ("net-wired-chain", "net-wireless-chain", *MTU, *VWIFI)
 
 
 def _outcomes(name: str, extent: Extent, **choices: Any) -> Outcomes:
@@ -59,7 +68,7 @@ def _measuring(world: fabricated.World, runs: int, valid: bool) -> Iterator[None
 
 
 def _few_packets(stack: contextlib.ExitStack, run: Any) -> None:
-    """Without the fit of equipment, which takes seconds; and as if Mininet were installed."""
+    """Without the fit of equipment, which takes seconds."""
     equipment = run.__globals__["equipment"]
     wire = equipment.Model("none", 0.0, 0.0)
     simulate = equipment.simulate
@@ -67,20 +76,18 @@ def _few_packets(stack: contextlib.ExitStack, run: Any) -> None:
     stack.enter_context(mock.patch.object(equipment, "fit", return_value=fits))
     stack.enter_context(mock.patch.object(equipment, "simulate", lambda case, *_: simulate(case, wire, 30)))
     stack.enter_context(mock.patch.object(registry.Experiment, "load", return_value=run))
-    stack.enter_context(mock.patch.object(installed_mininet, "python", return_value="python3"))
-    stack.enter_context(mock.patch("os.geteuid", return_value=0))
 
 
 def _campaign(name: str, world: fabricated.World, runs: int = 3, *, valid: bool = True) -> Outcomes:
     extent = Extent.FULL if name in IN_FULL else Extent.QUICK
     run: Any = registry.find(name).load()
     with _measuring(world, runs, valid), contextlib.ExitStack() as stack:
-        if name == "orbit-rtp-video":
-            video = run.__globals__["video"]
-            stack.enter_context(mock.patch.object(video, "need_ffmpeg"))
-            stack.enter_context(mock.patch.object(registry, "beside", return_value=video))
+        if name in ("orbit-rtp-video", "mtu-video"):
+            stack.enter_context(mock.patch("airloom.experiments.video.need_ffmpeg"))
         if name == "mtu-study":
             _few_packets(stack, run)
+        if name in MTU:
+            stack.enter_context(mock.patch.object(installed_mininet, "lacks", return_value=""))
         if name in VWIFI:
             stack.enter_context(mock.patch("airloom.experiments.vwifi.need_programs"))
         if name == "net-wireless-chain":

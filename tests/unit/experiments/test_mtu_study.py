@@ -8,10 +8,12 @@ import math
 import numpy as np
 import pytest
 
+from airloom.experiments.found import Found
 from airloom.experiments.registry import find
 
 run = find("mtu-study").load()
-cases, equipment = run.__globals__["cases"], run.__globals__["equipment"]
+module = run.__globals__
+cases, equipment = module["cases"], module["equipment"]
 
 
 def test_the_nine_cases_have_the_studys_numbers_and_the_wires_ideals() -> None:
@@ -66,3 +68,27 @@ def test_service_comes_nearest_to_the_real_network() -> None:
 def test_distances_are_factors() -> None:
     assert math.exp(equipment.distance([(2.0, 1.0), (0.5, 1.0)])) == pytest.approx(2.0)
     assert equipment.distance([(3.0, 3.0)]) == 0.0
+
+
+def test_differences_are_drawn_with_interval_and_published_extremes() -> None:
+    found, here = Found(), module["AIRLOOM"]
+    for difference in (0.1e6, 0.2e6, 0.3e6):
+        labels = {"case": "E-MTU-1", "network": here}
+        found.add(labels, {"difference.bandwidth_real": (difference, "bit/s")})
+    drawn = {figure.name: figure for figure in module["_differences"](found)}
+    expected = {f"{one}-differences-{of}" for one in ("bandwidth", "jitter") for of in ("real", "mininet")}
+    assert set(drawn) == expected
+    lines = {line.label: line for line in drawn["bandwidth-differences-real"].lines}
+    of_mean = [lines[f"published: {word}"].y[0] for word in ("mean", "most", "least")]
+    assert of_mean == pytest.approx([0, 100 * 0.4 / 9.5, -100 * 2.8 / 9.5]), "9.5, 9.9 and 6.7 Mbit/s"
+    assert lines[here].y[0] == pytest.approx(100 * 0.2 / 9.5)
+    # Student's t of 2 degrees of freedom, 4.303, times 0.1 / sqrt(3).
+    assert lines[here].ci95[0] == pytest.approx(100 * 4.303 * 0.1 / math.sqrt(3) / 9.5, rel=1e-3)
+
+
+def test_the_inner_ideal_is_smaller_by_the_tunnels_octets() -> None:
+    case = cases.NINE[6]
+    reading = equipment.simulate(case, equipment.Model("none", 0.0, 0.0), 200)
+    inner = case.frame - module["tunnelled"].OVERHEAD
+    found = module["_inner"](cases.Series.of(reading, inner), case, inner)
+    assert found["of_inner_ideal.mean"][0] == pytest.approx(1, rel=1e-4)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,13 @@ def required() -> str:
     return found
 
 
+def lacks() -> str:
+    """Returns why this machine cannot run Mininet, with the cure; empty if it can."""
+    if python() is None:
+        return f"it is not installed ({CURE})"
+    return "" if os.geteuid() == 0 else "it needs root (sudo airloom ...)"
+
+
 def on_mininet(*words: object, timeout: float = 300) -> dict[str, Any]:
     """Returns the output of ``on_mininet.py`` with the installed Mininet; needs root."""
     command = [*_ALONE, "sh", "-c", _BEGIN, "sh", required(), str(SCRIPT), *map(str, words)]
@@ -60,7 +68,11 @@ def on_airloom(*words: object, timeout: float = 300) -> dict[str, Any]:
 
 
 def _said(command: list[str], timeout: float) -> dict[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        said = f"{' '.join(command[-3:])} has not ended after {timeout:g} s"
+        raise HostError("host.peer", said) from None
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         raise HostError(

@@ -5,11 +5,13 @@ A plain Mininet script: it imports nothing of Airloom, and prints one line of JS
     on_mininet.py standing HOSTS             a row of switches with a host each: time up and down, memory
     on_mininet.py tcp SWITCHES SECONDS       one TCP flow from end to end of such a row, without shaping
     on_mininet.py fat-tree K RATE SECONDS    TCP from each host to the next, by links of RATE Mbit/s
-    on_mininet.py stream TRAFFIC RATE MTU FOLDER FAMILY WORD...   two hosts, a switch, one recorded flow
+    on_mininet.py network FILE               programs in a network of TCLinks that the file describes
 """
 
 import json
+import re
 import shutil
+import subprocess
 import sys
 import time
 from typing import Any
@@ -117,58 +119,86 @@ def fat_tree(k: int, rate: float, seconds: int) -> dict[str, Any]:
     return {"bits_a_second": sum(one["end"]["sum_received"]["bits_per_second"] for one in said)}
 
 
-def stream(traffic: str, rate: str, mtu: str, folder: str, family: str, *words: str) -> dict[str, Any]:
-    """Records one flow over a `rate` Mbit/s TCLink; returns the receiver's output."""
-    net = Mininet(switch=LinuxBridge, link=TCLink, controller=None)
-    hosts = [net.addHost(f"h{n}", ip=f"10.0.0.{n}/8") for n in (1, 2)]
-    switch = net.addSwitch("s1")
-    for host in hosts:
-        net.addLink(host, switch, bw=float(rate))
+def network(file: str) -> dict[str, Any]:
+    """Runs programs in a described network of TCLinks; returns their exit codes by name.
+
+    ``mininet_scenario.py`` writes the description. Programs that are no service start at their times,
+    and services before them. Those not stopped at the end have ten seconds to end by themselves.
+    """
+    with open(file) as source:
+        asked = json.load(source)
+    net = Mininet(switch=LinuxBridge, host=Host, link=TCLink, controller=None)
+    nodes: dict[str, Any] = {}
+    for number, name in enumerate(asked["hosts"], 1):
+        nodes[name] = net.addHost(name, ip=f"10.0.0.{number}/24")
+    for name in asked["switches"]:
+        nodes[name] = net.addSwitch(name)
+    for one, other, rate in asked["links"]:
+        net.addLink(nodes[one], nodes[other], bw=rate)
     net.start()
-    for node, names in (
-        (hosts[0], ["h1-eth0"]),
-        (hosts[1], ["h2-eth0"]),
-        (switch, ["s1-eth1", "s1-eth2", "s1"]),
-    ):
-        for name in names:
-            node.cmd(f"ip link set dev {name} mtu {mtu}")
-    addresses = [host.IP() for host in hosts]
-    if family == "ipv6":
-        addresses = ["fd00::1", "fd00::2"]
-        for number, host in enumerate(hosts, 1):
-            host.cmd(f"ip -6 address add fd00::{number}/64 dev h{number}-eth0 nodad")
-    hosts[0].cmd(f"ping -c 2 -i 0.2 -W 5 {addresses[1]}")
-    receiver = hosts[1].popen(
-        [
-            traffic,
-            "receive",
-            "--port",
-            "6000",
-            "--record",
-            f"{folder}/receiver.rec",
-            "--idle",
-            "2 s",
-            "--json",
-        ]
-    )
-    time.sleep(0.5)
-    sender = hosts[0].popen(
-        [
-            traffic,
-            "send",
-            "--to",
-            addresses[1],
-            "--port",
-            "6000",
-            "--record",
-            f"{folder}/sender.rec",
-            "--json",
-            *words,
-        ]
-    )
-    codes = [sender.wait(), receiver.wait()]
+    for name, node in nodes.items():
+        names = [interface.name for interface in node.intfList() if interface.name != "lo"]
+        for interface in names + ([name] if name in asked["switches"] else []):
+            node.cmd(f"ip link set dev {interface} mtu {asked['mtu']}")
+        if asked["six"] and name in asked["hosts"]:
+            node.cmd(f"ip -6 address add {asked['hosts'][name]}/64 dev {names[0]} nodad")
+    for one in asked["shaping"]:
+        node = nodes[one["node"]]
+        own, _ = node.connectionsTo(nodes[one["peer"]])[0]
+        said = node.cmd(one["run"].replace("{eth}", own.name) + " && echo shaped").strip()
+        if not said.endswith("shaped"):
+            raise RuntimeError(f"{one['run']}: {said}")
+    for one, other in asked["reached"]:
+        nodes[one].cmd(f"ping -c 2 -i 0.2 -W 5 {asked['hosts'][other]}")
+    codes = running(nodes, asked["programs"])
     net.stop()
     return {"codes": codes}
+
+
+def running(nodes: dict[str, Any], programs: list[dict[str, Any]]) -> dict[str, int]:
+    """Starts programs at their times and waits for their ends; returns exit codes by name."""
+    started: dict[str, Any] = {}
+
+    def start(one: dict[str, Any]) -> None:
+        same = one["out"] == one["err"]
+        with open(one["out"], "wb") as out, open(one["out"] if same else one["err"], "ab") as err:
+            started[one["name"]] = nodes[one["host"]].popen(
+                one["run"], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT if same else err
+            )
+
+    for one in programs:
+        if one["service"]:
+            start(one)
+    for one in programs:
+        deadline = time.monotonic() + 30
+        while one["service"] and one["ready"] and not re.search(one["ready"], text_of(one["out"])):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{one['name']} is not ready")
+            time.sleep(0.05)
+    time.sleep(0.5)
+    begun = time.monotonic()
+    others = sorted((one for one in programs if not one["service"]), key=lambda one: one["at"])
+    for one in others:
+        time.sleep(max(0.0, begun + one["at"] - time.monotonic()))
+        start(one)
+    codes = {one["name"]: started[one["name"]].wait() for one in others}
+    for one in programs:
+        if one["service"]:
+            program = started[one["name"]]
+            if one["until_end"]:
+                program.terminate()
+            try:
+                codes[one["name"]] = program.wait(10)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                codes[one["name"]] = program.wait()
+    return codes
+
+
+def text_of(path: str) -> str:
+    """Returns what a program has written."""
+    with open(path, errors="replace") as file:
+        return file.read()
 
 
 def main() -> None:
@@ -182,7 +212,7 @@ def main() -> None:
     elif what == "fat-tree":
         said = fat_tree(int(words[0]), float(words[1]), int(words[2]))
     else:
-        said = stream(*words)
+        said = network(words[0])
     print(json.dumps(said), flush=True)
 
 
