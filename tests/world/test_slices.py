@@ -11,9 +11,9 @@ import pytest
 
 import airloom
 from airloom import report
-from airloom.errors import RunError
+from airloom.errors import RunError, ScenarioError
 from airloom.scenario.model import Scenario
-from helpers.nodes import airloom_in_nodes
+from helpers.nodes import airloom_in_nodes, eventually
 from helpers.tries import Tries
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(180)]
@@ -134,3 +134,36 @@ def test_a_burst_is_lost_or_absorbed_by_the_drivers_queue(
     # Of the five packets that mark the end some may find the queue full too.
     refused = result.ledger.dropped.get("radio-queue-full", 0)
     assert found["lost"] <= refused <= found["lost"] + 5
+
+
+def test_a_running_slice_hands_its_channel_to_another(tmp_path: Path) -> None:
+    scenario = shared()
+    scenario["slices"]["two"]["grant"]["channels"] = [48]
+    with airloom.Lab(Scenario(name="handover", **scenario), out=tmp_path / "out") as lab:
+        channel = lambda sliver: lab.radio(sliver).info()["channel"]  # noqa: E731
+        with pytest.raises(ScenarioError, match="overlaps channel"):
+            lab.change_grants({"two": {"channels": [36]}})
+        with pytest.raises(ScenarioError, match="has passed"):
+            lab.change_grants({"two": {"power": "3 dBm"}}, at=0)
+        assert [channel("n1-one"), channel("n1-two")] == [36, 48]
+        at = lab.change_grants({"one": {"channels": [40]}, "two": {"channels": [36], "power": "3 dBm"}})
+        eventually(lambda: lab.now() > at, "it is time")
+        assert [channel("n1-one"), channel("n2-one"), channel("n1-two")] == [40, 40, 36]
+        for name in ("one", "two"):
+            assert lab[f"n1-{name}"].run(f"ping -c 2 -i 0.2 -W 2 n2-{name}").ok
+        with pytest.raises(RunError, match="is outside the grant of 'one'"):
+            lab.radio("n1-one").set(channel=36)
+        later = lab.now() + 2_000_000_000
+        assert lab.change_grants({"one": {"channels": [44]}}, at=later) == later
+        before = channel("n1-one")
+        # A busy machine may have answered when the change had happened.
+        assert before == 40 or lab.now() >= later
+        eventually(lambda: channel("n1-one") == 44, "the later change")
+    assert lab.result.result.violations == ()
+    details = json.loads((tmp_path / "out" / "details.json").read_text())
+    said = [one["what"] for one in details["happenings"] if "slice" in one["what"]]
+    assert said == [
+        "slice one: channels [40]",
+        "slice two: channels [36], power 3 dBm",
+        "slice one: channels [44]",
+    ]

@@ -144,7 +144,8 @@ def _print_slices(console: Console, plan: Plan) -> None:
     """Prints which slice can disturb which, and by how much."""
     from rich.table import Table
 
-    from airloom.planning.interference import disturbances
+    from airloom.planning.interference import over_time
+    from airloom.units.text import seconds
 
     grants = (radio.grant for medium in plan.media.values() for radio in medium.radios)
     slices = {grant.slice for grant in grants if grant is not None}
@@ -152,18 +153,23 @@ def _print_slices(console: Console, plan: Plan) -> None:
         console.print(_grants(plan))
     if len(slices) < 2:
         return
-    found = disturbances(plan)
+    found = over_time(plan)
     if not found:
         console.print("Slices: no channel of one overlaps a channel of another at any time")
         return
     table = Table(title="Slices that can disturb others", title_justify="left")
-    for column in _DISTURBANCE:
+    changing = any(one.since_ns or one.until_ns is not None for one in found)
+    for column in (*_DISTURBANCE, *(("from", "until") if changing else ())):
         table.add_column(column, overflow="fold")
     for one in found[:MOST_ROWS]:
         ratios = ("-" if ratio is None else f"{ratio:.1f} dB" for ratio in (one.snr_db, one.sinr_db))
         where = (one.sender.partition(":")[0], one.receiver.partition(":")[0], str(one.channel))
         power = f"{one.power_dbm:.1f} dBm"
-        table.add_row(one.source, one.victim, *where, power, *ratios, one.effect)
+        times = [
+            seconds(one.since_ns) if one.since_ns else "start",
+            "end" if one.until_ns is None else seconds(one.until_ns),
+        ]
+        table.add_row(one.source, one.victim, *where, power, *ratios, one.effect, *times[: 2 * changing])
     if len(found) > MOST_ROWS:
         table.add_row("...", f"{len(found) - MOST_ROWS} more")
     console.print(table)

@@ -23,6 +23,8 @@ _PARTS: tuple[type[Model], ...] = (
     model.EngineCpus,
     model.Guest,
     model.SharedGuest,
+    model.Notifications,
+    model.Translation,
     model.Mount,
     model.Publish,
     model.Routing,
@@ -222,7 +224,8 @@ wrong units:
 * two objects of one name, and references to missing objects;
 * an address or MAC address used twice, and overlapping networks;
 * a link from a node to itself;
-* a loop of switches or hubs of the engine, which have no spanning tree protocol;
+* a loop of switches or hubs of the engine, which have no spanning tree protocol, unless all of them use
+  shortest paths;
 * two slices that claim the same frames on a link;
 * different MTUs in a segment;
 * a rate of zero or above 1 Tbit/s;

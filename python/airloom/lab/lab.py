@@ -39,7 +39,7 @@ from airloom.measure import Reading
 from airloom.nodes import doctor
 from airloom.nodes.kind import Process
 from airloom.planning.capture import Capture
-from airloom.planning.extend import grown
+from airloom.planning.extend import grown, regranted
 from airloom.planning.flow_loops import FlowLoops
 from airloom.planning.network import expand
 from airloom.planning.rules.measure import measurements
@@ -48,13 +48,18 @@ from airloom.runs import flow_loops
 from airloom.runs.batch import RunResult, default_folder, kinds_of, prepare
 from airloom.runs.measurement import Measuring
 from airloom.runs.progress import Watcher
-from airloom.runs.single import FIRST_PORT, OneRun, tools_of
+from airloom.runs.single import OneRun
+from airloom.runs.tools import FIRST_PORT, tools_of
 from airloom.scenario import problems
 from airloom.scenario.model import Measurement, Scenario
 from airloom.scenario.model.ready_tests import MOST_STREAMS
 from airloom.scenario.source import Source
 from airloom.units import html
+from airloom.units.quantities import Duration
 from airloom.verdict import Verdict
+
+GRANT_LEAD = 10_000_000
+"""ns from a call to the change of grants without a time: the engine knows all its parts by then."""
 
 __all__ = ["Completed", "Lab", "LiveGuest", "LiveLink", "LiveNode", "LiveProgram", "LiveRadio"]
 
@@ -96,6 +101,7 @@ class Lab:
         self._links: dict[str, LiveLink] = {}
         self._measured = 0
         self._counting = threading.Lock()
+        self._changing = threading.Lock()
 
     def watch(self, watcher: Watcher) -> None:
         """Sets the receiver of the progress; before the ``with`` block is entered."""
@@ -185,6 +191,11 @@ class Lab:
         return list(self.plan.switches)
 
     @property
+    def slices(self) -> list[str]:
+        """Names of the slices."""
+        return list(self.plan.scenario.slices)
+
+    @property
     def addresses(self) -> dict[str, str]:
         """Address of each node, by name."""
         return dict(self.plan.hosts)
@@ -226,9 +237,10 @@ class Lab:
         from now on can resolve its name; existing nodes reach it by its address.
         """
         one = self._up()
-        plan = grown(self.plan, name, properties, [dict(link) for link in links])
-        one.world.grow(plan, name)
-        self.plan = one.plan = one.runner.plan = plan
+        with self._changing:
+            plan = grown(self.plan, name, properties, [dict(link) for link in links])
+            one.world.grow(plan, name)
+            self.plan = one.plan = one.runner.plan = plan
         self._links |= {
             link: LiveLink(made, one.world) for link, made in plan.links.items() if link not in self._links
         }
@@ -255,6 +267,27 @@ class Lab:
             f"{'no link joins' if not found else f'{len(found)} links join'} {first} and {second}",
             cure=f"name one: {names}" if found else f"links are: {', '.join(self._links)}",
         )
+
+    def change_grants(self, changes: Mapping[str, Mapping[str, Any]], *, at: str | int | None = None) -> int:
+        """Changes the grants of slices, all at one time; returns that engine time in ns.
+
+        ``lab.change_grants({"one": {"channels": [40]}, "two": {"channels": [36]}}, at="12 s")`` hands
+        channels over. Limits are written as in an event's ``grant``, and those that are not named stay.
+        Without ``at`` it is 10 ms after the call. What two slices would hold at once, then or at a
+        change that is planned for later, is refused with :class:`ScenarioError`, and nothing changes.
+        """
+        one = self._up()
+        now = one.world.now()
+        when = now + GRANT_LEAD if at is None else int(Duration(at)) if isinstance(at, str) else at
+        if when <= now:
+            raise ScenarioError(
+                "grant.past", f"{when / 1e9:g} s has passed: it is {now / 1e9:g} s", cure="give a later time"
+            )
+        with self._changing:
+            plan = regranted(self.plan, when, changes)
+            one.runner.change_grants(plan)
+            self.plan = one.plan = plan
+        return when
 
     @property
     def radios(self) -> list[LiveRadio]:

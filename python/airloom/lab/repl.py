@@ -10,6 +10,7 @@ import cmd
 import contextlib
 import io
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,7 @@ from airloom.host.files import content
 from airloom.lab.client import ACTIONS, Client, find
 from airloom.lab.tty import attach
 from airloom.scenario.command_line import needs_shell
-from airloom.scenario.model import Direction, Node
+from airloom.scenario.model import Direction, GrantChange, Node
 from airloom.scenario.model.base import Model
 from airloom.scenario.source import Source
 from airloom.units.text import visible
@@ -169,6 +170,14 @@ class Prompt(cmd.Cmd):
         """Completes a node, and what to do with it."""
         return _begin(self.lab.nodes if len(line[:begin].split()) < 2 else ACTIONS, text)
 
+    def complete_slice(self, text: str, line: str, begin: int, end: int) -> list[str]:
+        """Completes a slice, `set`, and the limits of a grant."""
+        words = re.split(r"\sand\s", line[:begin])[-1].split()
+        before = len(words) - (words[:1] == ["slice"])
+        if before == 0:
+            return _begin(self.lab.slices, text)
+        return _begin(["set"] if before == 1 else _keys(GrantChange), text)
+
     def complete_add(self, text: str, line: str, begin: int, end: int) -> list[str]:
         """Completes the switch of a new node, and the keys of its properties."""
         words = line[:begin].split()
@@ -263,6 +272,19 @@ class Prompt(cmd.Cmd):
         if len(words) != 2 or words[1] not in ACTIONS:
             raise Misuse(f"node NAME {'|'.join(ACTIONS)}")
         self.lab.control(*words)
+
+    def do_slice(self, rest: str) -> None:
+        """Change grants, all at one time: slice NAME set channels=[40] power=3dBm [and NAME set ...]
+
+        Keys are channels, power, slots and airtime_weight, as in an event's `grant` of a scenario.
+        """
+        changes: dict[str, dict[str, Any]] = {}
+        for part in re.split(r"\sand\s", rest):
+            words = shlex.split(part)
+            if len(words) < 3 or words[1] != "set" or words[0] in changes:
+                raise Misuse("slice NAME set KEY=VALUE... [and NAME set KEY=VALUE...]")
+            changes[words[0]] = settings_of(words[2:])
+        self.say(f"from {self.lab.change_grants(changes) / 1e9:.3f} s on")
 
     def do_add(self, rest: str) -> None:
         """Add one more node at a switch: add NAME SWITCH [KEY=VALUE...], such as kind=container"""

@@ -1,7 +1,7 @@
-"""Adds a node to the plan of a running laboratory.
+"""Extends the plan of a running laboratory: by a node, or by changes of grants.
 
-Existing nodes keep their addresses and MACs: these are written into the larger scenario, which then
-passes the same gate as every other scenario.
+They are written into the scenario, which then passes the same gate as every other scenario. Existing
+nodes keep their addresses and MACs.
 """
 
 from __future__ import annotations
@@ -40,6 +40,23 @@ def grown(plan: Plan, name: str, properties: Mapping[str, Any], links: Sequence[
         if made.nodes[old.name].interfaces != old.interfaces:
             raise RunError("lab.grow", f"{name} cannot be added: node {old.name} would have to change")
     return replace(plan, scenario=made.scenario, nodes=made.nodes, links=made.links, hosts=made.hosts)
+
+
+def regranted(plan: Plan, at: int, changes: Mapping[str, Mapping[str, Any]]) -> Plan:
+    """Returns the plan with new limits of grants, by slice, from engine time ``at`` in ns on.
+
+    All changes take effect together, so that a slice can hand over what another one takes. Raises
+    :class:`ScenarioError` for invalid limits, and for two slices that would hold the same thing then or at
+    a later change.
+    """
+    raw = plan.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for name in changes:
+        if name not in plan.scenario.slices:
+            cure = f"slices are: {', '.join(plan.scenario.slices) or 'none'}"
+            raise ScenarioError("slice.unknown", f"there is no slice {name!r}", cure=cure)
+    more = [{"at": f"{at} ns", "slice": name, "grant": dict(one)} for name, one in changes.items()]
+    raw["events"] = [*(raw.get("events") or []), *more]
+    return replace(plan, scenario=check(_scenario(raw)).plans[0].scenario)
 
 
 def _scenario(raw: dict[str, Any]) -> Scenario:

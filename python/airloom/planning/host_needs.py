@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airloom.errors import HostError
+from airloom.host import radios
 from airloom.host.machine import memory_octets
 from airloom.planning import frr, neighbours
 from airloom.planning.plan import Plan
@@ -36,6 +37,8 @@ def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
         )
     for error in _targets(plan):
         found.setdefault(str(error), error)
+    if (lack := _radios(plan)) is not None:
+        found["radios"] = lack
     if (lack := _memory(plan)) is not None:
         found["memory"] = lack
     if (lack := neighbours.lack(plan)) is not None:
@@ -68,6 +71,20 @@ def _memory(plan: Plan) -> HostError | None:
         where="nodes",
         cure="give them less with 'guest: {memory: 64 MiB}', or have fewer of them",
     )
+
+
+def _radios(plan: Plan) -> HostError | None:
+    """Returns an error if nodes have wireless devices of this machine's kernel, and it has none."""
+    ports = [
+        f"nodes.{name}.radios.{interface.name}.device"
+        for name, node in plan.nodes.items()
+        for interface in node.interfaces
+        if node.guest is None and interface.wlan is not None
+    ]
+    found = radios.lack() if ports else None
+    if found is None:
+        return None
+    return HostError("host.radios", found[0], where=ports[0], cure=found[1])
 
 
 def _targets(plan: Plan) -> Iterator[HostError]:

@@ -2,10 +2,11 @@
 
 The received power of radio b from radio a is ``P_a + G(a, b)`` in dBm and dB, with the path gain G
 that the engine computes from the positions at the start by the scenario's own propagation model, so
-prediction and run agree; fading is left out. Between two channels, the share of the power that the
-receiver's filter passes is the engine's ``Channel::overlap``. Of all channels and powers that two
-slices may use by their grants the worst count. Of a slice that hops these are the channels of its
-sequence, dwell by dwell. With codes, powers and noise are those after the receiver's correlation.
+prediction and run agree; fading is left out. Grants that change are taken period by period. Between
+two channels, the share of the power that the receiver's filter passes is the engine's
+``Channel::overlap``. Of all channels and powers that two slices may use by their grants the worst
+count. Of a slice that hops these are the channels of its sequence, dwell by dwell. With codes,
+powers and noise are those after the receiver's correlation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airloom.errors import translated
-from airloom.planning import codes, hopping, media
+from airloom.planning import codes, hopping, media, timed_changes
 from airloom.planning.channels import mhz_of
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Disturbance:
     """The receiver detects the sender's frames, and so defers to them."""
     dwells: float | None = None
     """Share of the dwells in which they meet; None if neither hops."""
+    since_ns: int = 0
+    """From when to when their grants allow it; ``until_ns`` None: to the end."""
+    until_ns: int | None = None
 
     @property
     def above_noise_db(self) -> float:
@@ -95,6 +99,26 @@ def signals(engine: _engine.Engine, senders: Sequence[str], receivers: Sequence[
 def disturbances(plan: Plan) -> list[Disturbance]:
     """Returns the strongest disturbance of each slice by each other one whose channels and slots overlap."""
     return [one for medium in plan.media.values() for one in _on(medium)]
+
+
+def over_time(plan: Plan) -> list[Disturbance]:
+    """Returns the disturbances by the grants of the start and of each later change, with their times."""
+    periods = list(timed_changes.granted(plan))
+    ends = [since for since, _ in periods[1:]]
+    found: list[Disturbance] = []
+    for (since, then), until in zip(periods, [*ends, None], strict=True):
+        for one in disturbances(then):
+            before = [old for old in found if old.until_ns == since and _is_same(old, one)]
+            if before:
+                found[found.index(before[0])] = replace(before[0], until_ns=until)
+            else:
+                found.append(replace(one, since_ns=since, until_ns=until))
+    return found
+
+
+def _is_same(one: Disturbance, other: Disturbance) -> bool:
+    """Whether they differ in their times only."""
+    return replace(one, since_ns=0, until_ns=None) == replace(other, since_ns=0, until_ns=None)
 
 
 def _on(medium: MediumPlan) -> list[Disturbance]:

@@ -46,7 +46,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
     _alone(network, ports)
     tables = routes(network, segments, forwarding, scenario.routes)
     lasting = lifetime.settings(network, (4, 6))
-    wlans = guests.wlans(network.radios, network.nodes)
+    wlans = guests.wlans(scenario, network.radios, network.nodes)
     nodes = {
         name: NodePlan(
             name,

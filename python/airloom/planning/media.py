@@ -10,7 +10,7 @@ from airloom.planning import tables
 from airloom.planning.channels import default_number, mhz_of, number_of
 from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Card, Errors, Fading, Medium, Mobility, Noise, Propagation, Slots, Tuning
-from airloom.scenario.model.media import TRACES
+from airloom.scenario.model.motion import TRACES
 from airloom.units.quantities import Angle, Length, Power, Ratio, Speed
 
 if TYPE_CHECKING:

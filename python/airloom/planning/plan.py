@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WlanPlan:
-    """A radio of a guest's wireless device."""
+    """A radio that is a wireless device of its node's kernel."""
 
     number: int
-    """Its number in the guest's kernel, from 0."""
+    """Its number among the radios of this laboratory in that kernel, from 0."""
     phy: str
     """Its physical layer, in the engine's words."""
 
@@ -122,6 +122,22 @@ class CpusPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class HandlingPlan:
+    """How the engine's devices of a machine treat their guest."""
+
+    notifications: str = "off"
+    """``off``, ``count``, ``time`` or ``adaptive``."""
+    frames: int | None = None
+    """Buffers of one notification, with ``count`` and ``adaptive``."""
+    time: int | None = None
+    """Longest wait of a buffer for its notification in ns; None with ``off``."""
+    translation: str = "direct"
+    """``direct``, ``bounce``, ``strict``, ``cached`` or ``merged``."""
+    entries: int | None = None
+    """Pages in the cache, with ``cached`` and ``merged``."""
+
+
+@dataclass(frozen=True, slots=True)
 class GuestPlan:
     """The virtual machine of a node with its own kernel."""
 
@@ -137,6 +153,7 @@ class GuestPlan:
     """Name of the guest shared with other nodes; None: a guest of its own."""
     cpu: float | None = None
     """CPU limit of a shared guest, 1 for one processor; a guest of its own has the node's limit."""
+    handling: HandlingPlan = HandlingPlan()
     cpus: CpusPlan | None = None
     """Processors and scheduling of a shared guest; a guest of its own has the node's."""
 
@@ -335,9 +352,9 @@ class Plan:
 
     @property
     def has_taps(self) -> bool:
-        """True if a node has a TAP of this machine: no vhost device, veth or real interface."""
+        """True if a node has a TAP of this machine: no vhost or wireless device, veth or real interface."""
         return any(
-            interface.real is None and node.kind != "native"
+            interface.real is None and interface.wlan is None and node.kind != "native"
             for node in self.nodes.values()
             if node.guest is None or node.guest.network == "tap"
             for interface in node.interfaces

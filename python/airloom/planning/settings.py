@@ -79,7 +79,10 @@ def switch(settings: Switch) -> dict[str, Any] | str:
     """Returns the settings of a switch or hub."""
     if settings.kind == "hub":
         return "hub"
-    return {"switch": {"ageing_ns": int(settings.ageing), "addresses": settings.addresses}}
+    table = {"ageing_ns": int(settings.ageing), "addresses": settings.addresses}
+    if settings.forwarding == "shortest-path":
+        return {"shortest-path": {**table, "convergence_ns": int(settings.convergence)}}
+    return {"switch": table}
 
 
 def _jitter(jitter: Any) -> Law | None:

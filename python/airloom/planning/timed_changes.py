@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from airloom.planning import media
 from airloom.planning.channels import number_of
 from airloom.planning.link_settings import LinkSettings
-from airloom.planning.plan import GrantPlan, Plan
+from airloom.planning.plan import GrantPlan, Plan, RadioPlan
 from airloom.planning.settings import changed
 from airloom.scenario.model import Event, GrantChange, Slots
 
@@ -93,6 +94,37 @@ def grant_at(plan: Plan, port: str, at: int) -> GrantPlan | None:
         if event.at <= at and event.slice == grant.slice and event.grant is not None:
             grant = _changed(grant, event.grant, phy)
     return grant
+
+
+def granted(plan: Plan) -> Iterator[tuple[int, Plan]]:
+    """Yields each time in ns from which other grants hold, 0 first, and the plan with its radios then.
+
+    They have the grants, the time slots and, if a grant has lowered it, the power of that time.
+    """
+    changes = [event for event in plan.scenario.events if event.grant is not None]
+    for at in sorted({0, *(event.at for event in changes)}):
+        media_then = {}
+        for name, medium in plan.media.items():
+            radios = tuple(
+                radio if radio.grant is None else _radio_at(plan, radio, plan.scenario.media[name].slots, at)
+                for radio in medium.radios
+            )
+            media_then[name] = replace(medium, radios=radios)
+        yield at, replace(plan, media=media_then)
+
+
+def _radio_at(plan: Plan, radio: RadioPlan, frame: Slots | None, at: int) -> RadioPlan:
+    grant = grant_at(plan, radio.port, at)
+    assert grant is not None
+    settings = dict(radio.settings)
+    if grant.power_dbm is not None:
+        settings["power_dbm"] = min(float(settings.get("power_dbm", media.DEFAULT_POWER)), grant.power_dbm)
+    own = plan.scenario.slices[grant.slice].grant
+    for event in sorted(plan.scenario.events, key=lambda event: event.at):
+        slots = event.grant.slots if event.at <= at and event.grant and event.slice == grant.slice else None
+        if slots is not None and frame is not None and own is not None:
+            settings["slots"] = media.slots(frame, slots, hold=own.hold)
+    return replace(radio, grant=grant, settings=settings)
 
 
 def _granted(plan: Plan) -> dict[str, tuple[GrantPlan, str, Slots | None]]:

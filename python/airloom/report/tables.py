@@ -12,6 +12,7 @@ from airloom.results.headline import headlines
 from airloom.results.writer import label_of
 from airloom.units import html
 from airloom.units.figures import number, readable
+from airloom.units.text import plural
 
 Tone = Literal["", "good", "warn", "bad"]
 
@@ -440,7 +441,9 @@ def facts(run: RunReader) -> list[tuple[str, str]]:
         swept = "; ".join(_in_words(path, values, index.labels) for path, values in index.sweep.items())
         done = sum(point.state == "finished" for point in index.points)
         found.append(("Sweep", swept or "repetitions only"))
-        found.append(("Runs", f"{done} of {len(index.points)} done, {index.repetitions} repetitions"))
+        runs = f"{done} of {len(index.points)} done"
+        repeated = f"{index.repetitions} {plural('repetition', index.repetitions)}"
+        found.append(("Runs", f"{runs}, {repeated}"))
     if not result.ledger.delivered:
         return found
     found.append(

@@ -247,6 +247,44 @@ class CardUse(Part):
     """The rest of the run."""
 
 
+class DeviceUse(Part):
+    """A device of the engine in a virtual machine: settings in force, and counters."""
+
+    name: str
+    """Its port, ``node:interface``; the wireless device of a machine has that of its first radio."""
+    notifications: str
+    """When the guest is notified of returned buffers: ``off``, ``count``, ``time`` or ``adaptive``."""
+    frames: int | None = None
+    """Buffers of one notification."""
+    time_ns: int | None = None
+    """Longest wait of a buffer for its notification."""
+    translation: str
+    """``direct``, ``bounce``, ``strict``, ``cached`` or ``merged``; ``stream`` without buffers."""
+    entries: int | None = None
+    """Pages in the cache of translations."""
+    taken: int = 0
+    """Entries that the guest sent; a super-frame, or a message of a wireless driver, is one."""
+    put: int = 0
+    """Entries that the guest received."""
+    kicks: int = 0
+    """Notifications by the guest."""
+    calls: int = 0
+    """Notifications to the guest."""
+    spared: int = 0
+    """Notifications that the guest did not want."""
+    again: int = 0
+    """Notifications repeated because the guest did not react."""
+    longest_hold_ns: int = 0
+    """Longest time from the return of a buffer to the decision to notify the guest of it."""
+    mapped: int = 0
+    """Mappings of buffers or pages that the translation made."""
+    cache_hits: int = 0
+    cache_misses: int = 0
+    """Pages that were, and were not, in the cache of translations."""
+    bounced_octets: int = 0
+    """Octets that were copied once more."""
+
+
 class ChannelUse(Part):
     """One channel of a medium over the whole run, at all positions."""
 
@@ -302,6 +340,8 @@ class Details(Part):
     which the slice's radios transmitted, with ``SLICE:CHANNEL`` as node."""
     cards: tuple[CardUse, ...] = ()
     """Physical radios that several radios share."""
+    devices: tuple[DeviceUse, ...] = ()
+    """Devices of the engine in virtual machines."""
     radio_links: tuple[RadioLink, ...] = ()
     """Samples of ``radio-link`` contain the time series: metrics ``rate`` in bit/s and ``retries``
     (share of the interval's attempts without a response), with ``sender>receiver`` as node."""

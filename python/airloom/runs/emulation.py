@@ -35,7 +35,7 @@ from airloom.planning.capture import Capture
 from airloom.planning.cpus import POLICIES
 from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
-from airloom.runs import underlay
+from airloom.runs import engine_setup, underlay
 from airloom.runs.radio_control import RadioControl
 
 _PAUSE = 0.001
@@ -125,8 +125,11 @@ class World:
             self._engine = self._make_engine(self.plan.seed)
             stack.callback(self._close_engine)
             for name, sockets in tunnels.items():
-                self._add_tunnel(self._engine, name, sockets)
-            self._connect(self._engine)
+                engine_setup.add_tunnel(self._engine, self.plan.tunnels[name], name, sockets)
+            engine_setup.add_network(self._engine, self.plan, self.nodes)
+            if self._capture is not None and self._captured is not None:
+                wanted, apart = self._capture.wanted(self.plan), not self._capture.merged
+                self._engine.capture(self._captured, wanted, apart=apart, snap=self._capture.snap)
             with self._accepting(self._engine):
                 nodes.settle()
             if self.plan.media:
@@ -227,7 +230,7 @@ class World:
         with translated():
             handle = self._nodes.add(plan)
             self.nodes = {**self.nodes, plan.name: handle}
-            self._add_ports(self.engine, plan)
+            engine_setup.add_ports(self.engine, plan, handle)
         self._published.serve()
         return handle
 
@@ -244,7 +247,7 @@ class World:
         with translated():
             for link in plan.links.values():
                 if link.name not in before.links and self.is_emulated(link):
-                    _connect(self.engine, link)
+                    engine_setup.add_link(self.engine, link)
         return handle
 
     def drop_node(self, name: str) -> None:
@@ -256,7 +259,7 @@ class World:
 
     def is_emulated(self, link: LinkPlan) -> bool:
         """True for links of the engine; False for a veth pair between two native nodes."""
-        return not all(self._is_native(end) for end in (link.a, link.b))
+        return engine_setup.is_emulated(self.plan, link)
 
     def set_link(self, name: str, direction: str, settings: LinkSettings) -> None:
         """Applies new settings to a link now. ``direction``: forward, backward or both."""
@@ -453,77 +456,3 @@ class World:
     def _close_engine(self) -> None:
         self.end()
         self._engine = None
-
-    def _is_native(self, end: str) -> bool:
-        node = self.plan.nodes.get(end.partition(":")[0])
-        return node is not None and node.kind == "native"
-
-    def _connect(self, engine: _engine.Engine) -> None:
-        """Adds ports, switches and links in the plan's order, which is then the engine's order."""
-        for node in self.plan.nodes.values():
-            self._add_ports(engine, node)
-        for switch in self.plan.switches.values():
-            engine.add_switch(switch.name, switch.settings)
-        for link in self.plan.links.values():
-            if self.is_emulated(link):
-                _connect(engine, link)
-                for end, vlans in zip("ab", link.vlans, strict=True):
-                    if vlans is not None:
-                        engine.set_vlan(link.name, end, vlans)
-        self._add_media(engine)
-        capture, path = self._capture, self._captured
-        if capture is not None and path is not None:
-            wanted = capture.wanted(self.plan)
-            engine.capture(path, wanted, apart=not capture.merged, snap=capture.snap)
-
-    def _add_media(self, engine: _engine.Engine) -> None:
-        for medium in self.plan.media.values():
-            engine.add_medium(medium.name, medium.settings)
-            for radio in medium.radios:
-                mover = radio.moves_with or radio.node
-                engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, mover)
-                if radio.grant is not None:
-                    engine.police(radio.port, radio.grant.engine())
-                if not radio.up:
-                    engine.set_radio(radio.port, {"on": False})
-            for card in medium.cards:
-                engine.add_card(medium.name, card.name, card.settings, list(card.ports))
-            for sender, receiver, share in medium.frame_errors:
-                engine.set_frame_error(sender, receiver, share)
-            for number, (settings, motion) in enumerate(medium.noise):
-                engine.add_noise(medium.name, settings, motion, f"noise {number} of {medium.name}")
-
-    def _add_tunnel(self, engine: _engine.Engine, name: str, sockets: underlay.Sockets) -> None:
-        tunnel = self.plan.tunnels[name]
-        engine.add_tunnel_port(
-            name,
-            sockets.receive.fileno(),
-            sockets.send.fileno(),
-            str(tunnel.remote),
-            tunnel.encapsulation,
-        )
-
-    def _add_ports(self, engine: _engine.Engine, node: NodePlan) -> None:
-        handle = self.nodes[node.name]
-        taps, vhost_sockets = handle.taps, handle.vhost_sockets
-        for interface in node.interfaces:
-            port = f"{node.name}:{interface.name}"
-            if interface.real is not None:
-                engine.add_interface_port(port, interface.real)
-            elif interface.name in vhost_sockets:
-                mac, mtu = interface.mac, interface.mtu
-                engine.add_vhost_port(port, vhost_sockets[interface.name], mac, mtu, node.transit)
-            elif interface.wlan is not None:
-                device, wlan = handle.wlan_device, interface.wlan
-                assert device is not None
-                engine.add_wlan_port(port, device, wlan.number, wlan.phy, node.transit)
-            elif interface.name in taps:
-                tap = taps[interface.name]
-                engine.add_tap_port(port, tap, node.transit, handle.needs_checksums)
-            monitor = handle.monitors.get(interface.name)
-            if monitor is not None:
-                engine.set_monitor(port, monitor.listener, monitor.card)
-
-
-def _connect(engine: _engine.Engine, link: LinkPlan) -> None:
-    engine.connect(link.name, link.a, link.b, link.forward.engine(), link.backward.engine())

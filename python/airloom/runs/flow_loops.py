@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from airloom.errors import LabError
 from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
+from airloom.planning import areas
 from airloom.planning.flow_loops import (
     MOST,
     FlowLoop,
@@ -88,14 +89,21 @@ def _links(world: World, ends: Mapping[str, Port], switches: dict[str, FlowSwitc
     """Links between switches; those of the engine join ``switches``, with a rule of their own."""
     counts: dict[str, int] = {}
     joined: dict[Port, Port] = {}
+    pairs = [(link.a, link.b) for link in world.plan.links.values()]
+    shortest = (name for name, one in world.plan.switches.items() if areas.FORWARDING in one.settings)
+    # An area forwards like one switch.
+    members = areas.of_links(shortest, pairs)
 
     def port_of(end: str) -> Port | None:
         if end in world.plan.switches:
+            end = members.get(end, end)
             counts[end] = counts.get(end, 0) + 1
             return end, counts[end]
         return ends.get(end)
 
     for link in world.plan.links.values():
+        if link.a in members and link.b in members:
+            continue
         a, b = port_of(link.a), port_of(link.b)
         if a is not None and b is not None:
             joined |= {a: b, b: a}

@@ -163,6 +163,18 @@ class Runner:
             self.timeline.at(scenario.duration, self._time_is_up)
         self.timeline.post(self._go_on)
 
+    def change_grants(self, plan: Plan) -> None:
+        """Schedules the changes of grants that ``plan`` has beyond the present one. From any thread."""
+        before, events = timed_changes.radio_changes(self.plan), len(self.plan.scenario.events)
+        for change in timed_changes.radio_changes(plan):
+            # A later change that is there already sets all limits: the new one of its time follows it.
+            if change not in before:
+                self.world.schedule_radio(change.at, change.port, change.change)
+        self.plan = self.world.plan = plan
+        for event in plan.scenario.events[events:]:
+            note = partial(self._note, timed_changes.describe(event), "event")
+            self.timeline.post(partial(self.timeline.at, event.at, note))
+
     def measure_now(
         self, name: str, tool: Tool, folder: Path, settled: Callable[[Measuring], None]
     ) -> Measuring:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 import shlex
 import signal
@@ -17,7 +16,7 @@ from airloom.calibration import correct, model
 from airloom.errors import LabError, RunError
 from airloom.host import binaries
 from airloom.host.machine import machine, versions
-from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
+from airloom.measure import Metric, pcap, stages
 from airloom.measure.flow import FlowReading
 from airloom.nodes.network.control_capture import ControlCapture
 from airloom.planning import host_needs, in_force, inputs
@@ -29,6 +28,7 @@ from airloom.results.details import Advice, Happening, Hotspot, NodeUse, Program
 from airloom.runs import evidence, flow_loops, margins, slice_monitor
 from airloom.runs.capture_watch import CaptureWatch
 from airloom.runs.control_messages import Summary, control_capture, summary
+from airloom.runs.device_use import devices_of
 from airloom.runs.emulation import World
 from airloom.runs.host_monitor import HostWatch, NodeTrack
 from airloom.runs.measurement import Measuring
@@ -40,13 +40,10 @@ from airloom.runs.radio_monitor import RadioWatch, cards_of, channels_of
 from airloom.runs.runner import Runner
 from airloom.runs.slice_annotation import SliceAnnotation
 from airloom.runs.tool_versions import platform_versions, tool_versions
+from airloom.runs.tools import tools_of
 from airloom.scenario.command_line import words_of
-from airloom.scenario.model import Measurement as Asked
 from airloom.scenario.model import Traffic
 from airloom.verdict import Pacing, Share, Verdict, judge
-
-FIRST_PORT = 5201
-"""First port of measurements; it is iperf3's default port."""
 
 FOLLOWED = "stages.pcapng"
 """The engine's capture of packets that are followed; deleted after it is read."""
@@ -406,6 +403,7 @@ class OneRun:
             channels=channels_of(self.world),
             slices=self._radios.slices if self._radios is not None else (),
             cards=cards_of(self.world),
+            devices=devices_of(self.world),
             radio_links=self._radios.links if self._radios is not None else (),
         )
 
@@ -426,29 +424,6 @@ def _footprint(track: NodeTrack) -> dict[str, int]:
     return {"resident_octets": last.resident, "switches": last.switches - first.switches}
 
 
-def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_PORT) -> dict[str, Tool]:
-    """The tool of every measurement. Raises :class:`ScenarioError` if one cannot be created."""
-    addresses = addresses_of(plan)
-    needs_traffic = any(
-        one.traffic is not None or (one.test is not None and one.test.kind == "voip") for one in measurements
-    )
-    traffic = str(binaries.find("airloom-traffic")) if needs_traffic else "airloom-traffic"
-    ports = [one.tool.ports for one in measurements]
-    return {
-        measurement.name: tool_for(
-            measurement,
-            Place(
-                name=measurement.name,
-                addresses=addresses,
-                port=first_port + sum(ports[:number]),
-                seed=derived(plan.seed, measurement.name),
-                traffic=traffic,
-            ),
-        )
-        for number, measurement in enumerate(measurements)
-    }
-
-
 def traffic_of(plan: Plan) -> list[Traffic]:
     """The flows of Airloom's own generator among a plan's measurements."""
     return [one.traffic for one in plan.scenario.measurements if one.traffic is not None]
@@ -458,22 +433,6 @@ def folders_of(plan: Plan) -> list[Path]:
     """Working folders of programs on the host that nodes do not see by default."""
     folders = {Path(one.folder) for one in plan.scenario.programs if one.folder is not None}
     return sorted(path for path in folders if path.is_dir() and binaries.is_hidden(path))
-
-
-def addresses_of(plan: Plan) -> dict[str, list[str]]:
-    """Per node: addresses without prefix length, starting with the one its name resolves to."""
-    found = {}
-    for name, node in plan.nodes.items():
-        own = [str(address.ip) for interface in node.interfaces for address in interface.addresses]
-        first = plan.hosts.get(name)
-        found[name] = [first, *(one for one in own if one != first)] if first else own
-    return found
-
-
-def derived(seed: int, name: str) -> int:
-    """A seed derived from the run's seed and a name: 63 bits of SHA-256."""
-    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
 
 
 def as_measurement(name: str, metric: Metric) -> Measurement:

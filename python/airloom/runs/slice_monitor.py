@@ -10,7 +10,8 @@ from airloom.results.details import SliceUse
 from airloom.results.result import Violation
 from airloom.runs.emulation import World
 
-_UNITS = {"channel": "MHz", "power": "dB", "slot": "us"}
+UNITS = {"channel": "MHz", "power": "dB", "slot": "us"}
+"""Unit of the amount of a violation, by what was violated."""
 
 Totals = dict[tuple[str, int, int], tuple[int, int]]
 """By slice, channel and MHz: airtime in ns and frames so far."""
@@ -66,7 +67,7 @@ def violations(world: World) -> tuple[tuple[Violation, ...], int]:
             radio=one["port"],
             what=one["what"],  # type: ignore[arg-type]
             amount=round(one["amount"], 3),
-            unit=_UNITS.get(one["what"], ""),
+            unit=UNITS.get(one["what"], ""),
             frames=one["frames"],
             channel=one["channel"],
             concerned=tuple(one["concerned"]),

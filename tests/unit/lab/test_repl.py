@@ -35,9 +35,15 @@ class Lab:
 
     nodes, switches, addresses = ["h1", "h2"], ["s1"], {}
     links = [Link()]  # noqa: RUF012
+    slices = ["one", "two"]  # noqa: RUF012
 
     def link(self, first: str, second: str) -> Link:
         return self.links[0]
+
+    def change_grants(self, changes: dict[str, dict[str, Any]]) -> int:
+        assert all(changes.values())
+        self.changes = changes
+        return 2_500_000_000
 
     def control(self, node: str, action: str) -> None: ...
 
@@ -81,6 +87,12 @@ def said(line: str) -> str:
         "source \0",
         "iperf h1 h2 inf",
         "h1 'open",
+        "slice",
+        "slice one",
+        "slice one set",
+        "slice one set channels",
+        "slice one set channels=[40] and",
+        "slice one set channels=[40] and one set channels=[36]",
         "py raise RecursionError",
         "py (",
         "no such",
@@ -114,8 +126,17 @@ def test_settings_are_read_as_in_a_scenario():
             settings_of(words)
 
 
+def test_grants_are_changed_together():
+    prompt = Prompt(lab := Lab(), interactive=False, stdout=io.StringIO())  # type: ignore[arg-type]
+    prompt.onecmd("slice one set channels=[40, 44] and two set channels=[36] power='3 dBm'")
+    assert lab.changes == {"one": {"channels": [40, 44]}, "two": {"channels": [36], "power": "3 dBm"}}
+    assert prompt.stdout.getvalue() == "from 2.500 s on\n"  # type: ignore[attr-defined]
+
+
 _SIGNS = "link h1 h2 s1 set add queue={ discipline: fq-codel } [ ] delay= delay=5ms queue.discipline=codel"
-_MORE = "node pause iperf pingall air verdict dump links net nodes help source & | ' \" = . {} []"
+_MORE = (
+    "slice one and node pause iperf pingall air verdict dump links net nodes help source & | ' \" = . {} []"
+)
 _WORDS = st.sampled_from([*_SIGNS.split(), *_MORE.split()])
 _NOT_MEANT = ("exit", "quit", "EOF", "sh", "py", "sleep", "h1", "h2", "!")
 
@@ -158,6 +179,11 @@ def test_files_of_commands_that_name_each_other_come_to_an_end(tmp_path):
         ("link h1 h2 down ", []),
         ("node h", ["h1", "h2"]),
         ("node h1 st", ["start", "stop"]),
+        ("slice o", ["one"]),
+        ("slice one ", ["set"]),
+        ("slice one set ch", ["channels="]),
+        ("slice one set channels=[40] and t", ["two"]),
+        ("slice one set channels=[40] and two set p", ["power="]),
         ("add h9 ", ["s1"]),
         ("add h9 s1 ki", ["kind="]),
         ("iperf h1 h", ["h1", "h2"]),

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from airloom import _engine
+from airloom.errors import ScenarioError
+from airloom.planning.extend import regranted
 from airloom.planning.gate import check
 from airloom.planning.plan import Plan
 from airloom.planning.timed_changes import grant_at, radio_changes
@@ -61,6 +63,58 @@ def test_airtime_follows_the_weights_at_different_rates(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, one="airtime_weight: 3", two="airtime_weight: 1")
     used, _ = stepped(plan, 3000 * MS)
     assert used["one", 36] / used["two", 36] == pytest.approx(3, rel=0.03)
+
+
+def test_a_change_that_was_not_planned_is_as_exact_as_one_that_was(tmp_path: Path) -> None:
+    planned = plan_of(
+        tmp_path,
+        "events:\n"
+        "  - {at: 1 s, slice: one, grant: {channels: [40, 44]}}\n"
+        "  - {at: 1 s, slice: two, grant: {channels: [36], power: 3 dBm}}\n",
+        channel=48,
+    )
+    changes = {"one": {"channels": [40, 44]}, "two": {"channels": [36], "power": "3 dBm"}}
+    made = regranted(plan_of(tmp_path, channel=48), 1000 * MS, changes)
+    assert radio_changes(made) == radio_changes(planned)
+    used, violations = stepped(made, 2000 * MS)
+    assert (used, violations) == stepped(planned, 2000 * MS)
+
+
+def test_a_later_planned_change_keeps_what_was_changed_before(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, "events: [{at: 2 s, slice: one, grant: {power: 3 dBm}}]\n", channel=48)
+    made = regranted(plan, 1000 * MS, {"one": {"channels": [40]}})
+    port = "n1-one:wlan0"
+    found = [grant_at(made, port, at * 1000 * MS) for at in (0, 1, 2)]
+    assert [(one.channels, one.power_dbm) for one in found if one] == [
+        ((36,), None),
+        ((40,), None),
+        ((40,), 3.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "events", "said"),
+    [
+        (
+            {"three": {"channels": [40]}},
+            "",
+            "there is no slice 'three' (slices are: one, two) [slice.unknown]",
+        ),
+        ({"one": {"channels": [48]}}, "", "at 1 s channel 48 of 'two' overlaps channel 48 of 'one'"),
+        (
+            {"one": {"channels": [40]}},
+            "events: [{at: 2 s, slice: two, grant: {channels: [40]}}]\n",
+            "at 2 s channel 40 of 'two' overlaps channel 40 of 'one'",
+        ),
+        ({"one": {"colour": "red"}}, "", "events.0.grant.colour"),
+    ],
+)
+def test_a_change_that_cannot_be_held_is_refused(
+    tmp_path: Path, changes: dict[str, Any], events: str, said: str
+) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        regranted(plan_of(tmp_path, events, channel=48), 1000 * MS, changes)
+    assert said in str(refused.value).replace("[0]", ".0")
 
 
 def test_a_channel_is_handed_over_at_its_time(tmp_path: Path) -> None:

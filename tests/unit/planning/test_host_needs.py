@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import HostError
+from airloom.host import radios
 from airloom.planning import frr, host_needs
 from airloom.planning.gate import check
 from airloom.scenario.model import Scenario
@@ -109,3 +110,32 @@ def test_a_guest_that_nodes_share_counts_once(monkeypatch: pytest.MonkeyPatch):
     nodes = {"a": {"inside": "g"}, "b": {"inside": "g"}}
     assert lacks(nodes=nodes, guests={"g": {"kind": "uml", "memory": "1 GiB"}}) == []
     assert lacks() == [], "nodes without a guest have no memory of their own"
+
+
+RADIOS = {
+    "media": {"air": {"radio": {"device": "wlan"}}},
+    "nodes": {
+        name: {"kind": kind, "position": ["0 m", "0 m"], "radios": {"wlan0": {}}}
+        for name, kind in (("a", "uml"), ("b", "netns"))
+    },
+}
+
+
+def test_wireless_devices_on_this_kernel_need_its_module(kernel: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(radios, "MODULES", kernel / "modules")
+    monkeypatch.setattr(radios._engine, "has_radios", lambda: False)
+    place = "nodes.b.radios.wlan0.device: "
+    assert [str(one) for one in lacks(**RADIOS)] == [
+        f"{place}this machine's kernel has no mac80211_hwsim "
+        "(make the nodes of kind uml or qemu) [host.radios]"
+    ]
+    folder = kernel / "modules" / os.uname().release / "kernel/drivers/net/wireless/virtual"
+    folder.mkdir(parents=True)
+    (folder / "mac80211_hwsim.ko.xz").touch()
+    assert [str(one) for one in lacks(**RADIOS)] == [
+        f"{place}the module mac80211_hwsim is not loaded (modprobe mac80211_hwsim radios=0) [host.radios]"
+    ]
+    monkeypatch.setattr(radios._engine, "has_radios", lambda: True)
+    assert lacks(**RADIOS) == []
+    monkeypatch.setattr(radios._engine, "has_radios", lambda: pytest.fail("not needed"))
+    assert lacks() == []

@@ -30,6 +30,7 @@ TOPOLOGIES = [
     builders.ring(8),
     builders.full_mesh(6),
     builders.fat_tree(4),
+    builders.fat_tree(4, switch=Switch(forwarding="shortest-path")),
     builders.random(12, "20 %"),
     builders.random(12, 0),
     builders.random(6, 1),
@@ -89,6 +90,53 @@ def test_every_node_of_a_generated_topology_reaches_every_other(shape: Topology,
     plan = plan_of(topology=shape, routes=metric, addresses={"ipv4": "10.0.0.0/8", "ipv6": "fd00::/48"})
     assert_sound(plan)
     assert_connected(plan)
+
+
+@pytest.mark.parametrize(
+    ("shape", "switches", "links"),
+    [
+        ({"generator": "fat-tree", "k": 4}, 20, 48),
+        ({"generator": "ring", "nodes": 5}, 5, 5),
+        ({"generator": "grid", "rows": 3, "columns": 4}, 12, 17),
+        ({"generator": "full-mesh", "nodes": 5}, 5, 10),
+        ({"generator": "random", "nodes": 6, "probability": 1.0}, 6, 15),
+    ],
+    ids=lambda part: part["generator"] if isinstance(part, dict) else str(part),
+)
+def test_generators_make_switches_with_shortest_paths(
+    shape: dict[str, Any], switches: int, links: int
+) -> None:
+    alike = {"forwarding": "shortest-path", "convergence": "7 ms"}
+    topology = Topology.model_validate({**shape, "prefix": "s", "switched": True, "switch": alike})
+    first = "edge1x1" if shape["generator"] == "fat-tree" else "s1x1" if "rows" in shape else "s1"
+    plan = plan_of(topology=topology, nodes={"own": Node()}, links=[Link(ends=("own", first))])
+    assert len(plan.switches) == switches
+    assert len(plan.links) == links + 1
+    table = {"ageing_ns": 300 * 10**9, "addresses": 8192, "convergence_ns": 7 * 10**6}
+    assert all(switch.settings == {"shortest-path": table} for switch in plan.switches.values())
+    assert_sound(plan)
+
+
+def test_a_vlan_reaches_all_edges_of_an_area_over_links_without_vlans() -> None:
+    alike = Switch(forwarding="shortest-path")
+    plan = plan_of(
+        nodes={name: Node() for name in ("a1", "a2", "b1", "b2", "c")},
+        switches={"s1": alike, "s2": alike, "s3": alike},
+        links=[
+            Link(ends=("s1", "s2")),
+            Link(ends=("s2", "s3")),
+            Link(ends=("s3", "s1")),
+            Link(ends=("a1", "s1"), vlan=10),
+            Link(ends=("a2", "s2"), vlan=10),
+            Link(ends=("b1", "s1"), vlan=20),
+            Link(ends=("b2", "s3"), vlan=20),
+            Link(ends=("c", "s2")),
+        ],
+    )
+    of = {name: node.interfaces[0].addresses[0].network for name, node in plan.nodes.items()}
+    assert of["a1"] == of["a2"]
+    assert of["b1"] == of["b2"]
+    assert len({of["a1"], of["b1"], of["c"]}) == 3
 
 
 def test_a_chain_is_planned_as_anybody_would_by_hand() -> None:

@@ -12,8 +12,10 @@ from itertools import chain
 from airloom.planning import cpus, routing
 from airloom.planning.network import Network
 from airloom.planning.rules import (
+    areas,
     cards,
     guests,
+    handling,
     links,
     measure,
     media,
@@ -32,12 +34,14 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     return chain(
         network.problems,
         links.problems(scenario, network),
+        areas.problems(scenario, network),
         tunnels.problems(scenario, network),
         vlans.problems(scenario, network),
         nodes.problems(scenario, network),
         routing.problems(scenario, network),
         programs.problems(scenario, network),
         guests.problems(scenario, network),
+        handling.problems(scenario, network),
         cpus.problems(scenario, network),
         openflow.problems(scenario, network),
         media.problems(scenario, network),

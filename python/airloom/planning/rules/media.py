@@ -1,4 +1,4 @@
-"""Rules of media, radios, positions and motions.
+"""Rules of media and radios.
 
 The engine validates the numbers: it checks the same settings that a run would pass, and its error
 is reported with the place in the scenario.
@@ -7,20 +7,20 @@ is reported with the place in the scenario.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from airloom.planning import admission, guests, handover, tables
+from airloom.planning import admission, handover, tables
 from airloom.planning import media as words
 from airloom.planning.admission import Sliver
 from airloom.planning.channels import number_of
 from airloom.planning.network import Network
 from airloom.planning.radios import RadioEnd
-from airloom.planning.rules import access
-from airloom.planning.rules.ask import asked
+from airloom.planning.rules import access, motion
+from airloom.planning.rules.ask import refusal
 from airloom.planning.rules.names import interface
-from airloom.scenario.model import Event, Medium, Mobility, Noise, Scenario, Tuning
-from airloom.scenario.model.media import TRACES
+from airloom.planning.rules.parameters import takes
+from airloom.scenario.model import Event, Medium, Scenario, Tuning
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
@@ -39,31 +39,13 @@ _NEEDED: dict[str, tuple[str, ...]] = {"matrix": ("file",), "disk": ("range",)}
 _ACCESS: dict[str, tuple[str, ...]] = {"dcf": (), "none": ("loss", "overhead")}
 _FADING: dict[str, tuple[str, ...]] = {"rayleigh": (), "rician": ("k",), "nakagami": ("m",)}
 _ERRORS: dict[str, tuple[str, ...]] = {"standard": (), "table": ("file",), "fixed": ("bit_error",)}
-_MOBILITY: dict[str, tuple[str, ...]] = {
-    "velocity": ("velocity",),
-    "random-waypoint": ("area", "corner", "speed", "pause"),
-    "random-walk": ("area", "corner", "speed", "interval"),
-    "gauss-markov": ("area", "corner", "speed", "interval", "memory", "turn"),
-    "group": ("group", "reference", "radius", "speed"),
-    "path": ("points",),
-    **dict.fromkeys(TRACES, ("file", "node")),
-}
-_MOVES_BY: dict[str, tuple[str, ...]] = {
-    "velocity": ("velocity",),
-    "random-waypoint": ("area", "speed"),
-    "random-walk": ("area", "speed"),
-    "gauss-markov": ("area", "speed"),
-    "group": ("reference", "radius"),
-    "path": ("points",),
-    **dict.fromkeys(TRACES, ("file",)),
-}
 _MAC = "02:00:00:00:00:01"
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Yields everything that is wrong with media and radios."""
     sound = True
-    for found in _motions(scenario, network):
+    for found in motion.problems(scenario, network):
         sound = False
         yield found
     for name, medium in scenario.media.items():
@@ -76,54 +58,31 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 said.add((problem.code, problem.path))
                 yield problem
     if sound:
-        yield from _traces(network)
-
-
-def _takes(
-    part: Any, allowed: dict[str, tuple[str, ...]], needed: dict[str, tuple[str, ...]], path: Path_
-) -> Iterator[Problem]:
-    """Checks that a model has exactly its own parameters."""
-    takes = allowed[part.model]
-    cure = f"it takes {' and '.join(takes)}" if takes else "it takes none"
-    for key in type(part).model_fields:
-        given = getattr(part, key) is not None
-        if key != "model" and given and key not in takes:
-            yield Problem("model.parameter", f"{part.model!r} takes no {key!r}", (*path, key), cure, key=True)
-        if not given and key in needed.get(part.model, ()):
-            yield Problem("model.parameter", f"{part.model!r} needs {key!r}", path, cure)
-
-
-def _asked(check: Callable[[Any], object]) -> tuple[str, str] | None:
-    """Returns the code and message of the engine, or of the reader of a file; None if accepted."""
-    try:
-        error = asked(check)
-    except tables.TableError as unreadable:
-        return unreadable.code, unreadable.message
-    return None if error is None else (str(error.args[0]), str(error.args[1]))
+        yield from motion.of_traces(network)
 
 
 def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
     path: Path_ = ("media", name)
     ends = [end for end in network.radios if end.medium == name]
-    wrong = list(_takes(medium.access, _ACCESS, {"none": ("loss",)}, (*path, "access")))
+    wrong = list(takes(medium.access, _ACCESS, {"none": ("loss",)}, (*path, "access")))
     wrong += access.of_medium(medium, path)
-    wrong += _takes(medium.propagation, _PROPAGATION, _NEEDED, (*path, "propagation"))
+    wrong += takes(medium.propagation, _PROPAGATION, _NEEDED, (*path, "propagation"))
     if medium.fading is not None:
-        wrong += _takes(medium.fading, _FADING, {}, (*path, "fading"))
-    wrong += _takes(medium.errors, _ERRORS, {"table": ("file",)}, (*path, "errors"))
+        wrong += takes(medium.fading, _FADING, {}, (*path, "fading"))
+    wrong += takes(medium.errors, _ERRORS, {"table": ("file",)}, (*path, "errors"))
     if not wrong and medium.errors.file is not None:
         try:
             tables.frame_errors(medium.errors.file)
         except tables.TableError as error:
             wrong.append(Problem(error.code, error.message, (*path, "errors", "file"), error.cure))
     matrix = medium.propagation.file
-    unreadable = None if wrong or matrix is None else _asked(lambda _: tables.text(matrix))
+    unreadable = None if wrong or matrix is None else refusal(lambda _: tables.text(matrix))
     if unreadable is not None:
         wrong.append(Problem(*unreadable, (*path, "propagation", "file")))
     yield from wrong
     if not wrong:
         settings = words.medium(medium, [end.node for end in ends])
-        found = _asked(lambda engine: engine.check_medium(name, settings))
+        found = refusal(lambda engine: engine.check_medium(name, settings))
         if found is not None:
             yield Problem(found[0], found[1], _law_path(path, *found), _law_cure(found[0], ends))
     known = {end.node for end in ends} | {end.port for end in ends}
@@ -160,37 +119,20 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
                 "give it a position: [0 m, 0 m], or a mobility",
             )
             continue
-        moving = list(_noise_motion(noise, where))
+        moving = list(motion.of_noise(noise, where))
         yield from moving
         if moving:
             continue
-        settings, motion = words.noise(noise), words.motion(noise)
+        settings, moves = words.noise(noise), words.motion(noise)
 
-        def check(module: Any, settings: dict[str, Any] = settings, motion: dict[str, Any] = motion) -> None:
+        def check(module: Any, settings: dict[str, Any] = settings, moves: dict[str, Any] = moves) -> None:
             engine = module.Engine(1)
             engine.add_medium("air", {})
-            engine.add_noise("air", settings, motion, "noise")
+            engine.add_noise("air", settings, moves, "noise")
 
-        found = _asked(check)
+        found = refusal(check)
         if found is not None:
             yield Problem(found[0], found[1], where)
-
-
-def _noise_motion(noise: Noise, where: Path_) -> Iterator[Problem]:
-    moves = noise.mobility
-    if moves is None:
-        return
-    path = (*where, "mobility")
-    wrong = list(_mobility(moves, path))
-    yield from wrong
-    if wrong or moves.model not in TRACES:
-        return
-    if moves.node is None:
-        yield Problem(
-            "model.parameter", f"{moves.model!r} of a noise needs 'node'", path, "its number in the file"
-        )
-        return
-    yield from _traced(moves, moves.node, (*path, "file"))
 
 
 _LAWS = {
@@ -239,7 +181,7 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
         yield from wrong
         return (yield from () if wrong else _accepted(end))
     if said.get("device") == "wlan":
-        yield from _wireless_device(end, node.kind or kind)
+        yield from _wireless_device(end)
     if said.get("preamble") is not None and said.get("phy", "802.11a") != "802.11b":
         yield Problem(
             "radio.preamble", "only 802.11b has two preambles", end.said_at("preamble"), "leave it out"
@@ -270,20 +212,13 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
 def _accepted(end: RadioEnd) -> Iterator[Problem]:
     """Asks the engine about the settings of a radio."""
     settings = words.radio(end, _MAC)
-    found = _asked(lambda engine: engine.check_radio(end.port, settings))
+    found = refusal(lambda engine: engine.check_radio(end.port, settings))
     if found is not None:
         yield _objection(end, *found)
 
 
-def _wireless_device(end: RadioEnd, kind: str) -> Iterator[Problem]:
+def _wireless_device(end: RadioEnd) -> Iterator[Problem]:
     """Checks a radio that is a wireless device of its node's kernel."""
-    if kind not in guests.WIRELESS_KERNEL:
-        yield Problem(
-            "radio.device",
-            f"a node of kind {kind} has no wireless device",
-            end.said_at("device"),
-            f"make it of kind {' or '.join(guests.WIRELESS_KERNEL)}, or leave 'device' out",
-        )
     layer = end.said_at("device")[:-1]
     for key in words.OF_THE_STACK:
         # A medium's radio may set them for the other radios.
@@ -348,81 +283,6 @@ def _radio_cure(key: str, code: str, message: str) -> str | None:
         rates = ", ".join(Rate(int(each)).text for each in re.findall(r"\d{6,}", rest))
         return f"{rates}; or arf, aarf, minstrel" if key == "rate" else rates
     return rest or None
-
-
-def _motions(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    with_radios = {name for name, node in network.nodes.items() if node.radios}
-    with_radios |= {end.node for end in network.radios} | set(network.shared())
-    said = [(("nodes", name), node) for name, node in scenario.nodes.items()]
-    if scenario.topology is not None:
-        said.append((("topology", "node"), scenario.topology.node))
-    for path, node in said:
-        if path[0] == "nodes" and path[1] not in with_radios:
-            for key in ("position", "mobility"):
-                if getattr(node, key) is not None:
-                    yield Problem(
-                        "position.useless",
-                        f"{path[1]!r} has no radio, so its position has no effect",
-                        (*path, key),
-                        "give it one under 'radios:'",
-                        key=True,
-                    )
-        if node.mobility is None:
-            continue
-        where: Path_ = (*path, "mobility")
-        wrong = list(_mobility(node.mobility, where))
-        yield from wrong
-        if wrong or node.mobility.model in TRACES or node.mobility.model == "velocity":
-            continue
-        motion = words.motion(node)
-        found = _asked(lambda engine, motion=motion: engine.check_motion("the node", motion))  # type: ignore[misc]
-        if found is not None:
-            yield Problem(found[0], found[1], where)
-
-
-def _mobility(moves: Mobility, path: Path_) -> Iterator[Problem]:
-    yield from _takes(moves, _MOBILITY, _MOVES_BY, path)
-    if moves.reference is not None:
-        if moves.reference.model in ("velocity", "group", *TRACES):
-            yield Problem(
-                "model.parameter",
-                f"a group's reference cannot be {moves.reference.model!r}",
-                (*path, "reference", "model"),
-                "random-waypoint, random-walk, gauss-markov or path",
-            )
-        else:
-            yield from _mobility(moves.reference, (*path, "reference"))
-
-
-def _traces(network: Network) -> Iterator[Problem]:
-    numbers = words.traced(network)
-    told: set[str | None] = set()
-    for name, number in numbers.items():
-        moves = network.nodes[name].mobility
-        assert moves is not None
-        if moves.file in told:
-            continue
-        where: Path_ = ("nodes", name, "mobility", "file")
-        wrong = list(_traced(moves, number, where))
-        if any(problem.code != "mobility.trace.node" for problem in wrong):
-            told.add(moves.file)
-        yield from wrong
-
-
-def _traced(moves: Mobility, number: int, where: Path_) -> Iterator[Problem]:
-    """Checks a trace and its entry for one node."""
-    found = _asked(lambda _: words.movements(moves.model, moves.file or ""))
-    if found is not None:
-        yield Problem(found[0], found[1], where)
-        return
-    known = words.movements(moves.model, moves.file or "")
-    if number not in known:
-        yield Problem(
-            "mobility.trace.node",
-            f"the trace has no node {number}",
-            where,
-            f"it moves {len(known)} nodes: {', '.join(str(each) for each in list(known)[:12])}",
-        )
 
 
 def radio_named(name: str, network: Network) -> RadioEnd | None:
@@ -495,7 +355,7 @@ def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) ->
             after.said[key] = getattr(change, key)
             after.origin[key] = (*path, key)
     settings = words.radio(after, _MAC)
-    found = _asked(lambda engine: engine.check_radio(end.port, settings))
+    found = refusal(lambda engine: engine.check_radio(end.port, settings))
     if found is not None:
         yield _objection(after, *found)
     elif sliver is not None:

@@ -93,8 +93,8 @@ def of_switch(said: Switch, path: Path_) -> Iterator[Problem]:
     if said.kind != "switch":
         return
     yield from _link(LinkSettings(receiver=settings.equipment(said)), said, path)
-    plain = Switch()
-    for name in ("ageing", "addresses"):
+    plain = Switch(forwarding=said.forwarding)
+    for name in ("ageing", "addresses", "convergence"):
         if getattr(said, name) != getattr(plain, name):
             one = settings.switch(plain.model_copy(update={name: getattr(said, name)}))
             yield from _objection(asked(partial(_check_switch, one)), said, path)

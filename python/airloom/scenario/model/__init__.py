@@ -56,7 +56,6 @@ from airloom.scenario.model.media import (
     Leakage,
     LossPoint,
     Medium,
-    Mobility,
     Noise,
     Propagation,
     Radio,
@@ -64,18 +63,20 @@ from airloom.scenario.model.media import (
     Slots,
     Tuning,
     Wall,
-    Waypoint,
 )
+from airloom.scenario.model.motion import Mobility, Waypoint
 from airloom.scenario.model.nodes import (
     Adapter,
     Guest,
     Interface,
     Mount,
     Node,
+    Notifications,
     Program,
     Publish,
     Ready,
     SharedGuest,
+    Translation,
 )
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.ready_tests import Test
@@ -245,6 +246,7 @@ __all__ = [
     "Node",
     "Noise",
     "NormalJitter",
+    "Notifications",
     "ParetoJitter",
     "Ping",
     "Pools",
@@ -267,6 +269,7 @@ __all__ = [
     "Test",
     "Topology",
     "Traffic",
+    "Translation",
     "Tuning",
     "Tunnel",
     "UniformJitter",

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from airloom.scenario.model.base import Count, File, Model, Name
 from airloom.scenario.model.links import Direction
-from airloom.scenario.model.media import Position, Tuning
+from airloom.scenario.model.media import Tuning
+from airloom.scenario.model.motion import Position
 from airloom.scenario.model.ready_tests import Test
 from airloom.scenario.model.slices import GrantChange
 from airloom.units.quantities import Duration, Fraction, Rate, Size

@@ -23,7 +23,8 @@ from airloom.scenario.model.base import (
 )
 from airloom.scenario.model.cpus import CpusChoice, Policy
 from airloom.scenario.model.jitter import Jitter
-from airloom.scenario.model.media import Mobility, Position, Radio
+from airloom.scenario.model.media import Radio
+from airloom.scenario.model.motion import Mobility, Position
 from airloom.scenario.model.routing import RoutingChoice
 from airloom.units.addresses import Address
 from airloom.units.quantities import Duration, Share, Size
@@ -68,6 +69,39 @@ class Interface(Model):
     adapter: Adapter | None = Field(default=None, description="model of a network adapter; none by default")
 
 
+class Notifications(Model):
+    """When a guest is notified of the buffers that its devices have returned (interrupt coalescing)."""
+
+    mode: Literal["off", "count", "time", "adaptive"] = Field(
+        default="off",
+        description="off: at once; count: for every `frames` buffers; time: once `time` after the first; "
+        "adaptive: as count, but at once while buffers are rarer than two in `time`",
+    )
+    frames: Annotated[int, Field(ge=2, le=1024, strict=True)] | None = Field(
+        default=None,
+        description="count, adaptive: buffers of one notification; by default 8 with count, 32 with adaptive",
+    )
+    time: Duration | None = Field(
+        default=None,
+        description="longest wait of a buffer for its notification, 1 us to 100 ms; by default 1 ms with "
+        "count, else 200 us",
+    )
+
+
+class Translation(Model):
+    """How the addresses of a guest's buffers are translated for its devices."""
+
+    mode: Literal["direct", "bounce", "strict", "cached", "merged"] = Field(
+        default="direct",
+        description="direct: all memory is mapped once; bounce: each buffer is copied once more; strict: "
+        "each buffer is mapped and unmapped; cached: mapped pages stay in a cache of the machine; merged: in "
+        "one cache of all machines with this mode",
+    )
+    entries: Annotated[int, Field(ge=4, le=1024, strict=True)] | None = Field(
+        default=None, description="cached, merged: pages in the cache, a multiple of 4; by default 64"
+    )
+
+
 class Guest(Model):
     """Machine of a node with its own kernel. A node's settings override the scenario's."""
 
@@ -97,6 +131,13 @@ class Guest(Model):
     )
     priority: Annotated[int, Field(ge=0, le=99, strict=True)] = Field(
         default=0, description="priority with fifo and round-robin: 1 to 99"
+    )
+    notifications: Notifications | None = Field(
+        default=None, description="notifications by the engine's devices of the machine; at once by default"
+    )
+    translation: Translation | None = Field(
+        default=None,
+        description="translation of addresses by the engine's devices of the machine; direct by default",
     )
 
 
