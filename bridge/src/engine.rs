@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use airloom_engine::medium::{
     CardSettings, MediumSettings, MobilitySettings, NoiseSettings, Policed, RadioChange, RadioSettings,
@@ -12,15 +12,12 @@ use airloom_engine::medium::{
 use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
-use airloom_ports::capture::{Capture, Choice, Counts};
+use airloom_ports::capture::{Capture, Choice};
 use airloom_ports::detached::Detached;
-use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
 use airloom_ports::memory::{Inbox, Memory};
 use airloom_ports::monitor::Monitor;
-use airloom_ports::port::Port;
-use airloom_ports::runtime::background::Pending;
-use airloom_ports::runtime::driver::{Driven, Driver};
+use airloom_ports::runtime::driver::Driver;
 use airloom_ports::runtime::priority::Scheduling;
 use airloom_ports::tap::Tap;
 use airloom_ports::tunnel::{Encapsulation, Tunnel};
@@ -30,104 +27,16 @@ use pyo3::prelude::*;
 use crate::convert::{TapSource, duplicate, read_settings};
 use crate::errors::Fault;
 use crate::received::{Frame, Received};
+use crate::state::State;
 use crate::views::{LedgerState, Punctuality};
 use crate::{guests, media};
-
-enum State {
-    /// Being built, or stepped.
-    Still(Box<World>),
-    /// Driven by the wall clock.
-    Running(Driver),
-    /// Stopped; the driven world can be read.
-    Stopped(Box<Driven>, Option<(Counts, bool)>),
-    /// Lost after a panic.
-    Lost,
-}
 
 /// The engine on its own thread, driven by the wall clock or step by step.
 #[pyclass(frozen, module = "airloom._engine")]
 pub struct Engine {
-    state: Mutex<State>,
+    pub state: Mutex<State>,
     /// Frames received by memory ports.
     inbox: Inbox,
-}
-
-impl Engine {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no holder panics")
-    }
-
-    /// Runs a closure on the world, on the thread that owns it, and registers a port that the
-    /// closure created with the loop.
-    fn act<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        call: &'static str,
-        act: impl FnOnce(&mut World) -> Result<T, Error> + Send + 'static,
-    ) -> PyResult<T> {
-        py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(act(world)?),
-            State::Running(driver) => Ok(driver.ask(|driven| act(&mut driven.world))??),
-            State::Stopped(..) | State::Lost => {
-                Err(Fault::State { call, needs: "an engine that is not stopped" })
-            }
-        })
-        .map_err(PyErr::from)
-    }
-
-    /// Adds a port, also while the loop runs.
-    fn add(&self, py: Python<'_>, name: String, transit: bool, port: Box<dyn Port>) -> PyResult<()> {
-        py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(world.add(&name, transit, port).map(|_| ())?),
-            State::Running(driver) => Ok(driver.ask(move |driven| {
-                let port = driven.world.add(&name, transit, port)?;
-                driven.watch(port)
-            })??),
-            State::Stopped(..) | State::Lost => {
-                Err(Fault::State { call: "add", needs: "an engine that is not stopped" })
-            }
-        })
-        .map_err(PyErr::from)
-    }
-
-    /// Replaces a port.
-    fn exchange(&self, py: Python<'_>, name: String, port: Box<dyn Port>) -> PyResult<()> {
-        py.detach(|| {
-            let closing = match &mut *self.state() {
-                State::Still(world) => {
-                    let id = world.names.ports.id(&name)?;
-                    world.exchange(id, port)
-                }
-                State::Running(driver) => driver.ask(move |driven| {
-                    let id = driven.world.names.ports.id(&name)?;
-                    driven.exchange(id, port)
-                })??,
-                State::Stopped(..) | State::Lost => {
-                    return Err(Fault::State { call: "this", needs: "an engine that is not stopped" });
-                }
-            };
-            // The old interface is gone only after the last use of its descriptor.
-            closing.into_iter().for_each(Pending::wait);
-            Ok(())
-        })
-        .map_err(PyErr::from)
-    }
-
-    /// Reads from the world or its driver, in any state.
-    fn read<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        still: impl FnOnce(&mut World) -> T + Send,
-        driven: impl FnOnce(&mut Driven, Option<&(Counts, bool)>) -> T + Send + 'static,
-    ) -> PyResult<T> {
-        py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(still(world)),
-            State::Running(driver) => Ok(driver.ask(|now| driven(now, None))?),
-            State::Stopped(ended, capture) => Ok(driven(ended, capture.as_ref())),
-            State::Lost => Err(Fault::LOST),
-        })
-        .map_err(PyErr::from)
-    }
 }
 
 #[pymethods]
@@ -156,7 +65,8 @@ impl Engine {
         self.add(py, name, transit, Box::new(Memory::new(&self.inbox)))
     }
 
-    #[pyo3(signature = (name, listener, mac, mtu, transit = false))]
+    #[pyo3(signature = (name, listener, mac, mtu, transit = false, handling = None))]
+    #[allow(clippy::too_many_arguments)] // each has a name in Python
     fn add_vhost_port(
         &self,
         py: Python<'_>,
@@ -165,8 +75,9 @@ impl Engine {
         mac: &str,
         mtu: u16,
         transit: bool,
+        handling: Option<&guests::Handling>,
     ) -> PyResult<()> {
-        self.add(py, name, transit, Box::new(guests::device(duplicate(listener)?, mac, mtu)?))
+        self.add(py, name, transit, Box::new(guests::device(duplicate(listener)?, mac, mtu, handling)?))
     }
 
     #[pyo3(signature = (name, device, radio, phy, transit = false))]
@@ -187,8 +98,17 @@ impl Engine {
         self.act(py, "set_monitor", move |world| world.set_monitor(&name, monitor))
     }
 
-    fn attach_vhost(&self, py: Python<'_>, name: String, listener: i32, mac: &str, mtu: u16) -> PyResult<()> {
-        self.exchange(py, name, Box::new(guests::device(duplicate(listener)?, mac, mtu)?))
+    #[pyo3(signature = (name, listener, mac, mtu, handling = None))]
+    fn attach_vhost(
+        &self,
+        py: Python<'_>,
+        name: String,
+        listener: i32,
+        mac: &str,
+        mtu: u16,
+        handling: Option<&guests::Handling>,
+    ) -> PyResult<()> {
+        self.exchange(py, name, Box::new(guests::device(duplicate(listener)?, mac, mtu, handling)?))
     }
 
     fn add_interface_port(&self, py: Python<'_>, name: String, interface: &str) -> PyResult<()> {
@@ -412,12 +332,7 @@ impl Engine {
     }
 
     fn violations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (found, unrecorded) = py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(world.violations()?),
-            State::Running(driver) => Ok(driver.ask(|driven| driven.world.violations())??),
-            State::Stopped(driven, _) => Ok(driven.world.violations()?),
-            State::Lost => Err(Fault::LOST),
-        })?;
+        let (found, unrecorded) = self.look(py, World::violations)?;
         media::violations(py, &found, unrecorded)
     }
 
@@ -476,32 +391,17 @@ impl Engine {
     }
 
     fn radios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let radios = py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(world.radios()?),
-            State::Running(driver) => Ok(driver.ask(|driven| driven.world.radios())??),
-            State::Stopped(driven, _) => Ok(driven.world.radios()?),
-            State::Lost => Err(Fault::LOST),
-        })?;
+        let radios = self.look(py, World::radios)?;
         media::radios(py, &radios)
     }
 
     fn channels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let channels = py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(world.channels()?),
-            State::Running(driver) => Ok(driver.ask(|driven| driven.world.channels())??),
-            State::Stopped(driven, _) => Ok(driven.world.channels()?),
-            State::Lost => Err(Fault::LOST),
-        })?;
+        let channels = self.look(py, World::channels)?;
         media::channels(py, &channels)
     }
 
     fn cards<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let cards = py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(world.cards()?),
-            State::Running(driver) => Ok(driver.ask(|driven| driven.world.cards())??),
-            State::Stopped(driven, _) => Ok(driven.world.cards()?),
-            State::Lost => Err(Fault::LOST),
-        })?;
+        let cards = self.look(py, World::cards)?;
         media::cards(py, &cards)
     }
 

@@ -20,6 +20,8 @@ pub enum Fault {
     State { call: &'static str, needs: &'static str },
     /// The descriptor cannot be duplicated.
     Descriptor(std::io::Error),
+    /// The kernel has or makes no simulated radios.
+    Radios(String),
 }
 
 impl Fault {
@@ -43,7 +45,7 @@ impl Fault {
 }
 
 /// Codes of [`Fault`] beside those of the engine and the ports.
-const CODES: [&str; 4] = ["engine.settings", "engine.word", "engine.state", "host.descriptor"];
+const CODES: [&str; 5] = ["engine.settings", "engine.word", "engine.state", "host.descriptor", "host.radios"];
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
@@ -74,6 +76,7 @@ impl From<Fault> for PyErr {
             }
             Fault::State { call, needs } => (CODES[2], format!("{call} needs {needs}")),
             Fault::Descriptor(error) => (CODES[3], format!("cannot duplicate a descriptor: {error}")),
+            Fault::Radios(why) => (CODES[4], format!("the radios of this machine's kernel: {why}")),
         };
         let error = EngineError::new_err((code, message));
         let Some((setting, allowed)) = range else { return error };

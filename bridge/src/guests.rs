@@ -1,11 +1,13 @@
-//! The guests behind ports: their devices and transfer counters.
+//! The guests behind ports, and the radios of this machine's kernel: devices and transfer counters.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use airloom_engine::medium::phy::tables::by_name;
+use airloom_engine::time::Span;
+use airloom_netns::hwsim::{self, Radios};
 use airloom_netns::read_mac;
 use airloom_ports::port::Report;
-use airloom_ports::vhost::{self, DeviceConfig, Vhost};
+use airloom_ports::vhost::{self, Coalescing, DeviceConfig, Translation, Vhost};
 use airloom_ports::wlan::{self, WlanPort};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
@@ -14,24 +16,114 @@ use crate::convert::duplicate;
 use crate::errors::Fault;
 use crate::views::Named;
 
-/// The network device of the guest that will connect to a listening socket.
-pub fn device(listener: OwnedFd, mac: &str, mtu: u16) -> Result<Vhost<DeviceConfig>, Fault> {
-    let mac = read_mac(mac).map_err(Fault::Settings)?;
-    Ok(Vhost::serve(listener, DeviceConfig { mac, mtu })?)
+/// A cache of mapped pages, of one guest or common to several.
+#[pyclass(frozen, module = "airloom._engine")]
+pub struct IoTlb(vhost::IoTlb);
+
+#[pymethods]
+impl IoTlb {
+    #[new]
+    fn new(entries: usize) -> PyResult<Self> {
+        let refused = || Fault::Settings(format!("a cache of {entries} pages"));
+        Ok(Self(vhost::IoTlb::new(entries).ok_or_else(refused)?))
+    }
 }
 
-/// A guest's wireless device, to which all its radios belong.
+/// How the devices of a machine treat their guest.
 #[pyclass(frozen, module = "airloom._engine")]
-pub struct WlanDevice(wlan::WlanDevice);
+pub struct Handling(vhost::Handling);
+
+#[pymethods]
+impl Handling {
+    #[new]
+    #[pyo3(signature = (notifications = "off", frames = 1, time = 0, translation = "direct", tlb = None))]
+    fn new(
+        notifications: &str,
+        frames: u16,
+        time: u64,
+        translation: &str,
+        tlb: Option<&IoTlb>,
+    ) -> PyResult<Self> {
+        let time = Span::from_nanos(time);
+        let coalescing = match notifications {
+            "off" => Coalescing::Off,
+            "count" => Coalescing::Held { frames, time },
+            "time" => Coalescing::Held { frames: u16::MAX, time },
+            "adaptive" => Coalescing::Adaptive { frames, time },
+            other => return Err(Fault::Settings(format!("no mode {other} of notifications")).into()),
+        };
+        let translation = match (translation, tlb) {
+            ("direct", None) => Translation::Direct,
+            ("bounce", None) => Translation::Bounce,
+            ("strict", None) => Translation::Strict,
+            ("cached" | "merged", Some(tlb)) => Translation::Cached(tlb.0.clone()),
+            (other, _) => {
+                return Err(Fault::Settings(format!("no mode {other} of a translation")).into());
+            }
+        };
+        Ok(Self(vhost::Handling { coalescing, translation }))
+    }
+}
+
+fn handling(said: Option<&Handling>) -> vhost::Handling {
+    said.map(|said| said.0.clone()).unwrap_or_default()
+}
+
+/// The network device of the guest that will connect to a listening socket.
+pub fn device(
+    listener: OwnedFd,
+    mac: &str,
+    mtu: u16,
+    said: Option<&Handling>,
+) -> Result<Vhost<DeviceConfig>, Fault> {
+    let mac = read_mac(mac).map_err(Fault::Settings)?;
+    Ok(Vhost::serve(listener, DeviceConfig { mac, mtu }, handling(said))?)
+}
+
+/// Whether this machine's kernel has simulated radios.
+#[pyfunction]
+pub fn has_radios() -> PyResult<bool> {
+    Ok(hwsim::is_there().map_err(|error| Fault::Radios(error.to_string()))?)
+}
+
+/// The wireless device of a guest or of this machine's kernel, to which all its radios belong.
+#[pyclass(frozen, module = "airloom._engine")]
+pub struct WlanDevice {
+    device: wlan::WlanDevice,
+    of_kernel: Option<OfKernel>,
+}
+
+/// Radios of this machine's kernel.
+struct OfKernel {
+    /// The network namespace in which they were created.
+    namespace: OwnedFd,
+    /// The kernel's number of each.
+    numbers: Vec<u16>,
+}
 
 #[pymethods]
 impl WlanDevice {
     #[new]
-    #[pyo3(signature = (listener, stream = false))]
-    fn new(listener: i32, stream: bool) -> PyResult<Self> {
+    #[pyo3(signature = (listener, stream = false, handling = None))]
+    fn new(listener: i32, stream: bool, handling: Option<&Handling>) -> PyResult<Self> {
         let listener = duplicate(listener)?;
-        let serve = if stream { wlan::WlanDevice::serve_stream } else { wlan::WlanDevice::serve };
-        Ok(Self(serve(listener).map_err(Fault::from)?))
+        let served = match (stream, handling) {
+            (false, _) => wlan::WlanDevice::serve(listener, self::handling(handling)),
+            (true, None) => wlan::WlanDevice::serve_stream(listener),
+            (true, Some(_)) => return Err(Fault::Settings("a stream has no buffers to handle".into()).into()),
+        };
+        Ok(Self { device: served.map_err(Fault::from)?, of_kernel: None })
+    }
+
+    #[staticmethod]
+    fn of_kernel(py: Python<'_>, count: u8) -> PyResult<Self> {
+        let (radios, namespace) = py.detach(|| Radios::create_apart(count)).map_err(Fault::Radios)?;
+        let of_kernel = OfKernel { namespace, numbers: radios.numbers().to_vec() };
+        Ok(Self { device: wlan::WlanDevice::of_kernel(radios), of_kernel: Some(of_kernel) })
+    }
+
+    fn numbers(&self) -> Vec<u16> {
+        self.of_kernel.as_ref().map(|made| made.numbers.clone()).unwrap_or_default()
     }
 }
 
@@ -41,7 +133,12 @@ impl WlanDevice {
         let known = by_name(phy).ok_or_else(|| Fault::Settings(format!("no physical layer {phy}")))?;
         let most = wlan::device::MOST_RADIOS;
         let refused = || Fault::Settings(format!("radio {radio} of a guest, which has at most {most}"));
-        self.0.port(radio, known).ok_or_else(refused)
+        self.device.port(radio, known).ok_or_else(refused)
+    }
+
+    /// The network namespace in which the radios of this machine's kernel were created.
+    pub fn namespace(&self) -> Option<BorrowedFd<'_>> {
+        self.of_kernel.as_ref().map(|made| made.namespace.as_fd())
     }
 }
 

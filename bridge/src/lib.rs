@@ -11,6 +11,7 @@ mod guests;
 mod media;
 mod nodes;
 mod received;
+mod state;
 mod views;
 
 use pyo3::prelude::*;
@@ -33,7 +34,7 @@ mod _engine {
     #[pymodule_export]
     use super::errors::error_codes;
     #[pymodule_export]
-    use super::guests::WlanDevice;
+    use super::guests::{Handling, IoTlb, WlanDevice, has_radios};
     #[pymodule_export]
     use super::media::{overlap, read_movements};
     #[pymodule_export]

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::EngineError;
 use crate::errors::Fault;
+use crate::guests::WlanDevice;
 use crate::views::Named;
 
 /// An anonymous network namespace, held by a file descriptor, and its TAPs.
@@ -114,11 +115,12 @@ impl Namespace {
 
 /// Creates the namespaces of many nodes, and veth pairs between some of them; all or none.
 #[pyfunction]
-#[pyo3(signature = (nodes, wires = Vec::new()))]
+#[pyo3(signature = (nodes, wires = Vec::new(), radios = None))]
 pub fn bring_up(
     py: Python<'_>,
     nodes: &Bound<'_, PyAny>,
     wires: Vec<(String, String, String, String)>,
+    radios: Option<&WlanDevice>,
 ) -> PyResult<Vec<Namespace>> {
     let specs: Vec<NodeSpec> =
         pythonize::depythonize(nodes).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -129,7 +131,8 @@ pub fn bring_up(
             b: VethEnd { node: b, interface: b_interface },
         })
         .collect();
-    let made = py.detach(|| netns::bring_up(&specs, &wires)).map_err(|error| raise(&error))?;
+    let radios = radios.and_then(WlanDevice::namespace);
+    let made = py.detach(|| netns::bring_up(&specs, &wires, radios)).map_err(|error| raise(&error))?;
     Ok(made
         .into_iter()
         .map(|namespace| Namespace {

@@ -40,13 +40,21 @@ class Namespace:
     def close(self) -> None:
         """Releases the namespace. A second call has no effect."""
 
-def bring_up(nodes: list[dict[str, Any]], wires: list[tuple[str, str, str, str]] = ...) -> list[Namespace]:
+def bring_up(
+    nodes: list[dict[str, Any]],
+    wires: list[tuple[str, str, str, str]] = ...,
+    radios: WlanDevice | None = None,
+) -> list[Namespace]:
     """Creates the namespaces of many nodes with interfaces, addresses and routes; all or none.
 
-    Keys of a node: name, interfaces [{name, mac, mtu, addresses, tap}], routes [{to, via,
+    Keys of a node: name, interfaces [{name, mac, mtu, addresses, tap, radio}], routes [{to, via,
     interface}], neighbours [{address, mac, interface}], forwarding, ipv6, sysctl. A wire (node,
-    interface, node, interface) joins two interfaces that have no TAP by a veth pair.
+    interface, node, interface) joins two interfaces that have no TAP by a veth pair. An interface
+    with ``radio`` and no TAP is the radio of this number in the kernel, one of ``radios``.
     """
+
+def has_radios() -> bool:
+    """Whether this machine's kernel has simulated radios (``mac80211_hwsim``)."""
 
 def counters_of(namespaces: list[Namespace]) -> list[dict[str, dict[str, int]]]:
     """The counters of many namespaces, read by one thread."""
@@ -318,6 +326,15 @@ class GuestState(TypedDict):
     """Repeated notifications to a guest that seemed to sleep."""
     spared: int
     """Notifications that the guest had suppressed."""
+    longest_hold_ns: int
+    """Longest time from the return of a buffer to the decision to notify the guest of it."""
+    mapped: int
+    """Mappings of buffers or pages that a translation of addresses has made."""
+    cache_hits: int
+    cache_misses: int
+    """Pages that were, and were not, in the cache of the translation."""
+    bounced_octets: int
+    """Octets that were copied once more."""
 
 class OctetTotals(TypedDict):
     """Octets of the whole engine."""
@@ -393,15 +410,46 @@ class Ledger(TypedDict):
     """By name and direction (``forward``, ``backward``)."""
     switches: dict[str, SwitchLedger]
 
+class IoTlb:
+    """A cache of mapped pages of guests' memory: ``entries`` is a multiple of 4 up to 1024."""
+
+    def __init__(self, entries: int) -> None: ...
+
+class Handling:
+    """How the devices of a machine treat their guest.
+
+    ``notifications``: ``off``, ``count``, ``time`` or ``adaptive``; ``frames``: buffers of one
+    notification; ``time``: longest wait of a buffer for it in ns. ``translation``: ``direct``,
+    ``bounce``, ``strict``, or ``cached`` and ``merged`` with the cache ``tlb``.
+    """
+
+    def __init__(
+        self,
+        notifications: str = "off",
+        frames: int = 1,
+        time: int = 0,
+        translation: str = "direct",
+        tlb: IoTlb | None = None,
+    ) -> None: ...
+
 class WlanDevice:
-    """A guest's wireless device (virtio id 29), which all its radios share.
+    """A kernel's wireless device, which all its radios share: a guest's (virtio id 29), or of_kernel().
 
     ``listener``: a listening Unix stream socket, which is duplicated; the guest gets its path
     (``virtio_uml.device=PATH:29``). With ``stream``, ``airloom-init`` in the guest passes on the
-    messages of the kernel's generic netlink family instead (``-chardev socket,path=PATH``).
+    messages of the kernel's generic netlink family instead (``-chardev socket,path=PATH``), without
+    ``handling``.
     """
 
-    def __init__(self, listener: int, stream: bool = False) -> None: ...
+    def __init__(self, listener: int, stream: bool = False, handling: Handling | None = None) -> None: ...
+    @staticmethod
+    def of_kernel(count: int) -> WlanDevice:
+        """Creates ``count`` radios of this machine's kernel, in a network namespace of their own.
+
+        They end with the device. :func:`bring_up` moves them into nodes.
+        """
+    def numbers(self) -> list[int]:
+        """The kernel's number of each of its radios; empty for a guest."""
 
 class Engine:
     """The engine: built, then stepped or driven by the wall clock on its own thread, then read.
@@ -418,7 +466,15 @@ class Engine:
         duplicated; possible while the engine runs. ``complete_checksums``: the engine computes the
         transport checksums of the frames that it hands over, except of super-frames.
         """
-    def add_vhost_port(self, name: str, listener: int, mac: str, mtu: int, transit: bool = False) -> None:
+    def add_vhost_port(
+        self,
+        name: str,
+        listener: int,
+        mac: str,
+        mtu: int,
+        transit: bool = False,
+        handling: Handling | None = None,
+    ) -> None:
         """Adds a guest's network device (virtio-net), served over vhost-user to its client.
 
         ``listener``: a listening Unix stream socket, which is duplicated; the guest gets its path
@@ -429,11 +485,11 @@ class Engine:
     def add_wlan_port(
         self, name: str, device: WlanDevice, radio: int, phy: str, transit: bool = False
     ) -> None:
-        """Adds a radio of a guest's wireless device.
+        """Adds a radio of a wireless device.
 
-        ``radio``: its number in the guest's kernel, 0 to 99; number 0 must be added. ``phy``: its
-        physical layer, which must be that of the radio attached to the port, with the membership
-        ``wlan``.
+        ``radio``: its number in the guest's kernel, or its place in :meth:`WlanDevice.numbers`, 0 to
+        99; number 0 must be added. ``phy``: its physical layer, which must be that of the radio
+        attached to the port, with the membership ``wlan``.
         """
     def meet_guests(self) -> bool:
         """Before the start: serves the guests' handshakes, without which their kernels do not boot.
@@ -447,7 +503,9 @@ class Engine:
         (``-chardev socket,path=PATH`` and ``-mon chardev=...,mode=control``). ``card``: the name of
         the card's ``-netdev``, letters and digits.
         """
-    def attach_vhost(self, name: str, listener: int, mac: str, mtu: int) -> None:
+    def attach_vhost(
+        self, name: str, listener: int, mac: str, mtu: int, handling: Handling | None = None
+    ) -> None:
         """Replaces the device behind a port with another guest's."""
     def attach_tap(self, name: str, tap: Tap | int) -> None:
         """Replaces the TAP behind a port, after its node was created anew."""

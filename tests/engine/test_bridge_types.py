@@ -27,7 +27,8 @@ def declared() -> dict[str, Any]:
         for one in classes
         if one.name in ("Engine", "Tap") or [ast.unparse(base) for base in one.bases] == ["TypedDict"]
     ]
-    names = vars(typing) | {"PathLike": PathLike, "WlanDevice": _engine.WlanDevice}
+    names = vars(typing) | {"PathLike": PathLike}
+    names |= {name: getattr(_engine, name) for name in ("WlanDevice", "Handling")}
     exec(compile(ast.Module(wanted, []), "_engine.pyi", "exec", dont_inherit=True), names)
     return names
 

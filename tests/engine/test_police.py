@@ -9,7 +9,7 @@ import pytest
 
 from airloom import _engine
 from airloom.planning.gate import check
-from airloom.planning.interference import disturbances
+from airloom.planning.interference import disturbances, over_time
 from airloom.planning.plan import Plan
 from airloom.runs import slice_monitor
 
@@ -71,6 +71,33 @@ def test_the_predicted_power_is_that_of_the_propagation_model(tmp_path: Path) ->
 @pytest.mark.parametrize(("away", "effect"), [(4, "contends"), (60, "interferes"), (400, "none")])
 def test_the_effect_falls_with_distance(tmp_path: Path, away: int, effect: str) -> None:
     assert {one.effect for one in disturbances(planned(tmp_path, away=away))} == {effect}
+
+
+EVENTS = """
+events:
+  - {at: 2 s, slice: two, grant: {channels: [36], power: 6 dBm}}
+  - {at: 3 s, slice: two, grant: {channels: [36, 44]}}
+  - {at: 5 s, slice: one, grant: {channels: [48]}}
+"""
+
+
+def test_later_grants_are_predicted_with_their_times(tmp_path: Path) -> None:
+    planned(tmp_path, channel="40")
+    with (tmp_path / "scenario.yaml").open("a", encoding="utf-8") as file:
+        file.write(EVENTS)
+    found = over_time(check(str(tmp_path / "scenario.yaml")).plans[0])
+    second = 1000 * MS
+    assert [(one.source, one.victim, one.since_ns, one.until_ns) for one in found] == [
+        ("one", "two", 2 * second, 5 * second),
+        ("two", "one", 2 * second, 5 * second),
+    ]
+    # The later grant lowers the power of slice two from 16 to 6 dBm.
+    assert found[1].power_dbm == pytest.approx(6 - 46.7 - 52.90, abs=0.01)
+
+
+def test_grants_that_stay_are_predicted_once(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
+    assert over_time(plan) == disturbances(plan)
 
 
 def test_orthogonal_channels_do_not_disturb(tmp_path: Path) -> None:
