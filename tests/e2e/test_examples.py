@@ -33,6 +33,7 @@ NEEDS = {
     "wpa2": "/usr/sbin/hostapd",
     "roaming": "/usr/sbin/hostapd",
     "mesh": "/usr/sbin/iw",
+    "location": "/usr/sbin/iw",
 }
 """Programs that an example runs and not every machine has."""
 SHORTER = {"chain": ("measurements[backward].iperf3.duration=1 s",)}
@@ -88,6 +89,7 @@ def test_every_example_passes_the_check(tmp_path: Path, monkeypatch: pytest.Monk
         "hopping-slices",
         "coded-slices",
         pytest.param("vlans", marks=pytest.mark.measures),
+        pytest.param("fat-tree", marks=pytest.mark.measures),
         pytest.param("sliver", marks=pytest.mark.measures),
     ],
 )
@@ -101,6 +103,19 @@ def test_the_kernels_own_mesh_does_what_its_example_claims(shell, tries: Tries) 
     folder = holds(shell, "mobile-batman-adv", tries, "--set", f"guest.kernel={BUILT}")
     neighbours = (folder / "nodes/n1/neighbours.log").read_text()
     assert "B.A.T.M.A.N. adv" in neighbours
+
+
+@pytest.mark.timeout(400)
+@needs_built
+def test_a_guest_finds_its_place_by_the_signals_of_a_scan(shell) -> None:
+    """The program compares places itself, and fails the run if it is too far off."""
+    require("location")
+    out = shell.folder / "out"
+    ran(shell, "location", out, "--set", f"guest.kernel={BUILT}")
+    for name, place in (("first", "20 m, 15 m"), ("second", "45 m, 40 m")):
+        said = (out / f"nodes/walker/{name}.log").read_text()
+        assert f"away from {place}; heard: library -" in said
+    shell.gone()
 
 
 def holds(shell, name: str, tries: Tries, *words: str) -> Path:
