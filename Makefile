@@ -16,6 +16,9 @@ PYTEST  := $(BIN)/python -m pytest -o cache_dir="$(abspath $(VENV))/.pytest"
 JOBS    ?= $(shell echo $$((3 * $$(nproc))))
 # Tests of one module that share a laboratory stay in one process; tests/conftest.py says what starts first.
 BESIDE   = -n $(JOBS) --dist loadgroup --no-loadscope-reorder
+# A test that measures takes a quarter of a processor on average, and the verdict of its run says whether
+# the other one disturbed it.
+PAIRED   = -n 2 --dist loadgroup --no-loadscope-reorder
 OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
@@ -103,7 +106,7 @@ $(VENV)/.browser: $(VENV)/.grid $(VENV)/.web
 test-python: setup $(VENV)/.sdn $(VENV)/.faucet $(VENV)/.notebooks $(VENV)/.browser
 	@tools/packages test
 	$(PYTEST) $(BESIDE) -m "not measures"
-	$(PYTEST) -m measures
+	$(PYTEST) $(PAIRED) -m measures
 
 # pexpect drives the prompt. Exit code 3 of the tool: there is no network.
 test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on Airloom

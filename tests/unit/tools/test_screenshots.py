@@ -62,6 +62,7 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
     monkeypatch.setattr(module, "airloom", airloom)
     monkeypatch.setattr(module, "live_picture", live_picture)
+    monkeypatch.setattr(module, "terminal", lambda folder, *words: " ".join(words))
     return module
 
 
@@ -89,7 +90,6 @@ def test_all_pictures_are_made_of_valid_runs(tool, monkeypatch, places) -> None:
     assert made["report-single.webp"] == "single"
     assert made["report-side-by-side.webp"] == "runs"
     assert made["live.webp"] == "live"
-    assert len(made) == 9
     assert {one.name for one in (REPOSITORY / "docs/pictures").iterdir()} == set(made)
 
 
