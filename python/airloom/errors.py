@@ -77,6 +77,7 @@ _CURES = {
     "host.descriptors": "raise the hard limit of open files: ulimit -Hn, or LimitNOFILE= of the service",
     "host.interface": "name an interface that exists and run as root",
     "host.loop": "raise the limit of open files (ulimit -n); Linux 5.11 or later is needed",
+    "host.radios": "modprobe mac80211_hwsim radios=0, or make the nodes of kind uml or qemu",
     "host.namespace": "run as root, or let ordinary users have namespaces (see `airloom doctor`)",
     "host.namespaces": "raise the sysctl user.max_net_namespaces",
     "host.tap-create": "run as root, or in a user namespace of its own",

@@ -42,7 +42,8 @@ def test_nodes_of_a_link_reach_each_other_without_address_resolution(tmp_path):
         lab["r"].kill()
         lab["r"].restart()
         assert len(permanent("r")) == 4
-        assert lab["b"].run("ping -4 -c 1 -W 5 a").ok
+        # The kernels of its neighbours take a moment to see that their carrier is there again.
+        assert lab["b"].run("ping -4 -c 10 -i 0.2 -W 5 a").ok
 
 
 def test_a_run_of_more_programs_than_the_table_holds_is_refused_before_the_start(tmp_path):
