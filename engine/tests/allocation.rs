@@ -191,7 +191,7 @@ fn frames_of_a_stack_and_their_translation_allocate_nothing() {
                 octets[10..16].copy_from_slice(&mac(0));
                 octets[16] = 2;
                 octets[24..32].copy_from_slice(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
-                let attempts = [Some(Attempt { rate: 4, tries: 7 }), None, None, None];
+                let attempts = [Some(Attempt { rate: 4, tries: 7, rts: false }), None, None, None];
                 let request = TxRequest { mhz: 5180, attempts, ..TxRequest::default() };
                 engine.transmit(ports[0], at, Frame::new(buffer, 300, None, None), request);
             }

@@ -5,7 +5,7 @@
 mod stack;
 
 use airloom_engine::medium::phy::{ACK_OCTETS, tables};
-use airloom_engine::medium::wlan::TxRequest;
+use airloom_engine::medium::wlan::{Attempt, TxRequest};
 use airloom_engine::medium::{RadioChange, RadioSettings, RateSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, DropReason, PortId};
@@ -158,12 +158,22 @@ fn group_frames_reach_all_once_and_frames_without_acknowledgment_go_once() {
 
 /// Fills the queues of flows of QoS data: 1470 octets of UDP payload, 1536 octets on the air with
 /// the QoS control field.
-fn saturate(lab: &mut Lab, flows: &[(PortId, [u8; 6], [u8; 6])], rate: u8, frames: u16) {
+/// A step of seven transmissions at this rate.
+fn plain(rate: u8) -> Attempt {
+    Attempt { rate, tries: 7, rts: false }
+}
+
+fn saturate(lab: &mut Lab, flows: &[(PortId, [u8; 6], [u8; 6])], step: Attempt, frames: u16) {
     lab.book.quiet = true;
     for &(port, from, to) in flows {
         for number in 0..frames {
             let octets = qos_data(to, from, number, 1_532);
-            lab.send(port, 0, &octets, ask(u64::from(number), &[(rate, 7)]));
+            lab.send(
+                port,
+                0,
+                &octets,
+                TxRequest { attempts: [Some(step), None, None, None], ..ask(u64::from(number), &[]) },
+            );
         }
     }
 }
@@ -173,7 +183,7 @@ fn saturated_qos_data_has_the_throughput_of_the_closed_form() {
     for (index, rate) in (0u8..).zip(tables::A.rates) {
         let mut lab = Lab::new(7);
         let (a, b) = (lab.stack(1, 0.0), lab.stack(2, 5.0));
-        saturate(&mut lab, &[(a, mac(1), mac(2))], index, 13_000);
+        saturate(&mut lab, &[(a, mac(1), mac(2))], plain(index), 13_000);
         lab.run(1_000 * MS);
         let before = lab.book.counts[&b.index()];
         lab.run(5_000 * MS);
@@ -201,7 +211,7 @@ fn a_stack_and_an_ethernet_radio_share_the_channel_fairly() {
     };
     let (c, _) = lab.add(3, 0.0, settings.clone());
     let (d, _) = lab.add(4, 5.0, settings);
-    saturate(&mut lab, &[(a, mac(1), mac(2))], 7, 6_000);
+    saturate(&mut lab, &[(a, mac(1), mac(2))], plain(7), 6_000);
     for _ in 0..6_000 {
         let mut octets = vec![0; 1_512];
         octets[..6].copy_from_slice(&mac(4));
@@ -220,9 +230,9 @@ fn a_stack_and_an_ethernet_radio_share_the_channel_fairly() {
 
 #[test]
 fn hidden_stations_collide_and_requests_to_send_help() {
-    let delivered = |rts: Option<u32>| {
+    let delivered = |rts: bool| {
         let mut lab = Lab::new(9);
-        let hearing = |settings| RadioSettings { rts_octets: rts, receive_dbm: -75.0, ..settings };
+        let hearing = |settings| RadioSettings { receive_dbm: -75.0, ..settings };
         let ports: Vec<PortId> = [(1u8, 0.0), (2, 22.0), (3, 44.0)]
             .into_iter()
             .map(|(node, x)| {
@@ -231,12 +241,13 @@ fn hidden_stations_collide_and_requests_to_send_help() {
                 port
             })
             .collect();
-        saturate(&mut lab, &[(ports[0], mac(1), mac(2)), (ports[2], mac(3), mac(2))], 0, 3_000);
+        let step = Attempt { rate: 0, tries: 7, rts };
+        saturate(&mut lab, &[(ports[0], mac(1), mac(2)), (ports[2], mac(3), mac(2))], step, 3_000);
         lab.send(ports[1], 0, &beacon(mac(2), 0), ask(0, &[]));
         lab.run(4_000 * MS);
         lab.book.counts[&ports[1].index()]
     };
-    let (plain, announced) = (delivered(None), delivered(Some(500)));
+    let (plain, announced) = (delivered(false), delivered(true));
     assert!(announced as f64 > 1.3 * plain as f64, "{plain} without, {announced} with");
 }
 

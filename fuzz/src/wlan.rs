@@ -78,7 +78,7 @@ pub fn run(data: &[u8]) {
         ports.push(port);
     }
     let mut sink = Sink::default();
-    let attempt = Some(Attempt { rate: rate & 15, tries: how >> 6 });
+    let attempt = Some(Attempt { rate: rate & 15, tries: how >> 6, rts: rate & 16 != 0 });
     let request = TxRequest {
         mhz: [5180, 5200, 2412, 0][usize::from(how & 3)],
         attempts: [attempt, None, attempt, None],

@@ -95,6 +95,16 @@ impl<'a> Management<'a> {
     }
 }
 
+/// The elements at the start of these octets, with their identifiers; one that is cut short ends them.
+pub(super) fn elements(mut octets: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    core::iter::from_fn(move || {
+        let [identifier, length, rest @ ..] = octets else { return None };
+        let (value, rest) = rest.split_at_checked(usize::from(*length))?;
+        octets = rest;
+        Some((*identifier, value))
+    })
+}
+
 /// The first element with this identifier: `None` if an element is cut short, `Some(None)` if there
 /// is none.
 #[allow(clippy::option_option)]

@@ -6,9 +6,10 @@ use crate::math;
 /// Statistics about one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PeerCounts {
-    /// Transmissions to it that require a response, retries included.
+    /// Transmissions to it that require an acknowledgment, retries included, and requests to send
+    /// without a response.
     pub attempts: u64,
-    /// Those of them without a response.
+    /// Those of them without an acknowledgment, and these requests.
     pub unanswered: u64,
     /// Rate of the last transmission to it in bit/s; 0 before the first.
     pub bits_per_second: u32,
@@ -23,6 +24,12 @@ impl PeerCounts {
     pub(super) fn attempt(&mut self, bits_per_second: u32) {
         self.attempts += 1;
         self.bits_per_second = bits_per_second;
+    }
+
+    /// Records a request to send without a response.
+    pub(super) fn request_failed(&mut self) {
+        self.attempts += 1;
+        self.unanswered += 1;
     }
 
     /// Records a frame received from it.

@@ -11,6 +11,7 @@ use super::air::Signal;
 use super::error::Decoder;
 use super::hearing::Arrived;
 use super::leakage::Leakage;
+use super::mac::AccessPoint;
 use super::phy::Channel;
 use super::radio::{Lock, Radio};
 use super::reach::Heard;
@@ -21,6 +22,8 @@ pub(super) struct Wideband {
     pub(super) tuned: Channel,
     others: Vec<Reception>,
     leakage: Leakage,
+    /// The access point whose EDCA parameters the radio has.
+    pub(super) access_point: Option<AccessPoint>,
 }
 
 /// Reception on one channel: the counterpart of the fields of the same names in [`Radio`].
@@ -36,7 +39,8 @@ impl Wideband {
     /// Reception on these channels of a radio that is tuned to one of them.
     pub(super) fn new(tuned: Channel, channels: impl Iterator<Item = Channel>, leakage: Leakage) -> Self {
         let silent = |channel| Reception { channel, energy: 0.0, signals: 0, lock: None, ambient: 0.0 };
-        Self { tuned, others: channels.filter(|&channel| channel != tuned).map(silent).collect(), leakage }
+        let others = channels.filter(|&channel| channel != tuned).map(silent).collect();
+        Self { tuned, others, leakage, access_point: None }
     }
 
     /// Ends receptions on channels with infinite noise.

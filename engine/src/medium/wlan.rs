@@ -2,7 +2,8 @@
 //!
 //! The radio does what hardware does: it contends for the channel, sends at the rates of a
 //! multi-rate retry chain, acknowledges frames to the addresses of its node, repeats frames without
-//! an acknowledgment, and removes duplicates. The node's stack does the rest. A frame of such a
+//! an acknowledgment, and removes duplicates. A station contends with the EDCA parameters of its
+//! access point. The node's stack does the rest. A frame of such a
 //! radio is an 802.11 MPDU without frame check sequence in an ordinary [`crate::frame::Frame`].
 //!
 //! | direction | call |
@@ -28,6 +29,8 @@ pub struct Attempt {
     pub rate: u8,
     /// Number of transmissions at this rate.
     pub tries: u8,
+    /// A request-to-send precedes each of them.
+    pub rts: bool,
 }
 
 /// What a driver asks for one frame.
@@ -80,6 +83,9 @@ impl Medium {
     /// them, and keeps it.
     pub fn set_wlan_addresses(&mut self, id: RadioId, addresses: &[[u8; 6]]) -> bool {
         self.addresses.retain(|_, radio| *radio != id);
+        if addresses.is_empty() {
+            self.forget_access_point(id.index());
+        }
         let mut own = true;
         for &address in addresses {
             own &= *self.addresses.entry(address).or_insert(id) == id;
@@ -162,6 +168,8 @@ impl Medium {
                 made
             }
         };
+        let octets = outside.octets(&frame).get(..frame.length as usize).unwrap_or(&[]);
+        self.read_access_parameters(ear.radio as usize, octets);
         let sent = &self.radios[sending.from as usize].phy.rates[usize::from(sending.rate)];
         let phy = self.radios[ear.radio as usize].phy;
         let length = sending.end.since(sending.start);

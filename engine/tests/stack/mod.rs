@@ -164,7 +164,7 @@ pub fn wlan() -> RadioSettings {
 pub fn ask(cookie: u64, chain: &[(u8, u8)]) -> TxRequest {
     let mut attempts = [None; 4];
     for (slot, &(rate, tries)) in attempts.iter_mut().zip(chain) {
-        *slot = Some(Attempt { rate, tries });
+        *slot = Some(Attempt { rate, tries, rts: false });
     }
     TxRequest { mhz: CHANNEL, attempts, no_ack: false, cookie }
 }
@@ -194,5 +194,5 @@ pub fn beacon(from: [u8; 6], sequence: u16) -> Vec<u8> {
 
 /// A step as used.
 pub fn used(rate: u8, tries: u8) -> Option<Attempt> {
-    Some(Attempt { rate, tries })
+    Some(Attempt { rate, tries, rts: false })
 }

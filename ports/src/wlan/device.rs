@@ -8,7 +8,7 @@ use airloom_engine::frame::{BufferId, Frame, Pool};
 use airloom_engine::medium::phy::Phy;
 use airloom_engine::medium::wlan::{Attempt, RxStatus, TxRequest, TxStatus};
 
-use super::hwsim::{self, Address, Content, Message, NO_ACK, Reception, STEPS, Status, Step, Transmission};
+use super::hwsim::{self, Address, Content, Message, NO_ACK, RTS, Reception, STEPS, Status, Step, Transmission};
 use super::rates;
 
 /// Maximum number of a guest's radios (`radios` of `mac80211_hwsim`).
@@ -176,7 +176,7 @@ impl Wlan {
         let mut attempts = [None; STEPS];
         for (attempt, &step) in attempts.iter_mut().zip(&sent.chain) {
             let Some(rate) = rates::of_radio(radio.phy, sent.mhz, step) else { break };
-            *attempt = Some(Attempt { rate, tries: step.count });
+            *attempt = Some(Attempt { rate, tries: step.count, rts: step.flags & RTS != 0 });
         }
         let &Transmission { cookie, flags, mhz, chain, .. } = sent;
         let place = radio.hold(Pending { cookie, flags, mhz, chain });

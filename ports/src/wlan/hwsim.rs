@@ -60,6 +60,8 @@ const TYPE: u16 = 0x3fff;
 
 /// The kernel does not wait for an acknowledgment.
 pub const NO_ACK: u32 = 1 << 1;
+/// Flag of a step: a request-to-send precedes its transmissions.
+pub const RTS: u16 = 1;
 /// An acknowledgment arrived.
 pub const ACKNOWLEDGED: u32 = 1 << 2;
 

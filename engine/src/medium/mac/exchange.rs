@@ -401,6 +401,9 @@ impl Medium {
             if let Some(mpdu) = &mut waiting.mpdu {
                 mpdu.count();
             }
+            if let To::Radio(to) = waiting.to {
+                radio.peers.entry(to.0).or_default().request_failed();
+            }
         } else {
             radio.counts.unanswered += 1;
             if long {

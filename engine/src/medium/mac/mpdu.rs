@@ -33,14 +33,19 @@ pub(in crate::medium) struct Mpdu {
 
 impl Mpdu {
     /// The step of the retry chain for the next transmission; `None` at its end.
-    fn step(&self) -> Option<(usize, u8)> {
+    fn step(&self) -> Option<(usize, Attempt)> {
         let steps = self.request.attempts.iter().map_while(|step| *step).zip(self.used).enumerate();
-        steps.filter(|(_, (step, used))| *used < step.tries).map(|(at, (step, _))| (at, step.rate)).next()
+        steps.filter(|(_, (step, used))| *used < step.tries).map(|(at, (step, _))| (at, step)).next()
     }
 
     /// Rate of the next transmission.
     pub(in crate::medium) fn rate(&self) -> Option<u8> {
-        self.step().map(|(_, rate)| rate)
+        self.step().map(|(_, step)| step.rate)
+    }
+
+    /// True if a request-to-send precedes the next transmission.
+    pub(in crate::medium) fn announces(&self) -> bool {
+        self.step().is_some_and(|(_, step)| step.rts)
     }
 
     /// Counts a transmission, or a request-to-send without an answer.
@@ -107,6 +112,7 @@ impl Medium {
                 if self.consolidates(index, frame, channel, &request, outside) {
                     return;
                 }
+                self.read_departure(id, &header);
                 self.asked_by_stack(index, &header, channel);
                 let radio = &self.radios[index];
                 let lane = header.category().min(radio.lanes.len() - 1);
@@ -169,6 +175,6 @@ impl Radio {
         if steps.iter().map_while(|step| *step).any(|step| step.tries > 0) {
             return steps;
         }
-        [Some(Attempt { rate: self.group_rate(), tries: 1 }), None, None, None]
+        [Some(Attempt { rate: self.group_rate(), tries: 1, rts: false }), None, None, None]
     }
 }

@@ -49,10 +49,11 @@ impl Radio {
     pub(super) fn announces(&self, waiting: &Waiting, octets: u32) -> bool {
         let addressed = matches!(waiting.to, To::Radio(_) | To::Nobody);
         let answered = waiting.mpdu.is_none_or(|mpdu| !mpdu.no_ack);
+        let asked = waiting.mpdu.is_some_and(|mpdu| mpdu.announces());
         addressed
             && answered
             && waiting.fragment == 0
-            && self.settings.rts_octets.is_some_and(|limit| octets > limit)
+            && (asked || self.settings.rts_octets.is_some_and(|limit| octets > limit))
     }
 
     /// The rate of broadcast and management frames.
