@@ -224,7 +224,19 @@ fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, ControlSoc
     mount_namespace::set_up(&world.name, &world.files, &world.visible, &[])?;
     proc::cover(&mut notes).map_err(|error| format!("/proc: {error}"))?;
     nodes::configure_here(&world.network).map_err(|error| error.to_string())?;
+    if beyond.is_none() {
+        wait_for_clock();
+    }
     Ok((notes, ControlSocket::open().map_err(|error| format!("the node's control socket: {error}"))?))
+}
+
+/// Waits until the clock of a new kernel, which begins with 0, shows a second. Programs take a time of
+/// less for none: ping of iputils then ignores its interval.
+fn wait_for_clock() {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
+    if let (0, Ok(nanos)) = (time.tv_sec, time.tv_nsec.try_into()) {
+        std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(nanos));
+    }
 }
 
 /// Assembles the root file system of a whole guest and changes to it.

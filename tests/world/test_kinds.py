@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,6 +94,16 @@ def test_it_runs_programs_and_answers(lab: airloom.Lab) -> None:
     assert lab["guest"].counters()["eth0"]["rx_packets"] >= 2
     other = lab.addresses["other"]
     assert lab["guest"].run(f"ping -c 1 -W 5 {other}", timeout=30).ok
+
+
+def test_ping_keeps_its_interval_from_the_start_of_a_kernel(tmp_path: Path) -> None:
+    """It takes a clock below one second for one that was never read."""
+    scenario = Scenario.model_validate({"name": "new", "nodes": {"guest": {"kind": "uml"}}})
+    with airloom.Lab(scenario, out=tmp_path / "out") as lab:
+        done = lab["guest"].run("ping -q -c 4 -i 0.2 127.0.0.1", timeout=30)
+    milliseconds = re.search(r" time (\d+)ms", done.stdout)
+    assert milliseconds is not None, done
+    assert int(milliseconds[1]) >= 600 - 3 * 10, "three intervals, less a tick of the kernel each"
 
 
 HOARD = """
