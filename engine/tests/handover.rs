@@ -24,6 +24,7 @@ fn grant(slice: &str, channels: &[u16], police: Police) -> Policed {
         power_dbm: None,
         ssids: Vec::new(),
         airtime_weight: None,
+        assigned: true,
         police,
     }
 }

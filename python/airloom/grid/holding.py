@@ -114,13 +114,10 @@ def _narrowed(radio: RadioPlan, reservation: dict[str, Any]) -> GrantPlan:
     if radio.grant is None:
         return GrantPlan(reservation["slice"], channels, power)
     own = radio.grant.power_dbm
-    return GrantPlan(
-        radio.grant.slice,
-        tuple(channel for channel in radio.grant.channels if channel in channels),
-        power if own is None else min(own, power),
-        radio.grant.ssids,
-        radio.grant.police,
-        radio.grant.airtime_weight,
+    return dataclasses.replace(
+        radio.grant,
+        channels=tuple(channel for channel in radio.grant.channels if channel in channels),
+        power_dbm=power if own is None else min(own, power),
     )
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from airloom.errors import RunError, ScenarioError
 from airloom.planning.gate import check
-from airloom.planning.plan import InterfacePlan, Plan
+from airloom.planning.plan import GrantPlan, InterfacePlan, Plan
 from airloom.scenario import problems
 from airloom.scenario.model import Scenario
 from airloom.scenario.source import Source
@@ -46,8 +46,8 @@ def regranted(plan: Plan, at: int, changes: Mapping[str, Mapping[str, Any]]) -> 
     """Returns the plan with new limits of grants, by slice, from engine time ``at`` in ns on.
 
     All changes take effect together, so that a slice can hand over what another one takes. Raises
-    :class:`ScenarioError` for invalid limits, and for two slices that would hold the same thing then or at
-    a later change.
+    :class:`ScenarioError` for invalid limits, for two slices that would hold the same thing then or at
+    a later change, and for a radio on a node where the slice has no sliver.
     """
     raw = plan.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for name in changes:
@@ -56,7 +56,35 @@ def regranted(plan: Plan, at: int, changes: Mapping[str, Mapping[str, Any]]) -> 
             raise ScenarioError("slice.unknown", f"there is no slice {name!r}", cure=cure)
     more = [{"at": f"{at} ns", "slice": name, "grant": dict(one)} for name, one in changes.items()]
     raw["events"] = [*(raw.get("events") or []), *more]
-    return replace(plan, scenario=check(_scenario(raw)).plans[0].scenario)
+    made = check(_scenario(raw)).plans[0]
+    grants = _grants(made)
+    for port, grant in grants.items():
+        before = _grants(plan).get(port)
+        if before is None or before.radio != grant.radio:
+            raise ScenarioError(
+                "slice.sliver",
+                f"{grant.slice!r} has no sliver for the radio {grant.radio}, and none is made during the run",
+                cure=f"standby: [{grant.radio}] in its grant makes one at the start",
+            )
+    media = {
+        name: replace(
+            medium,
+            radios=tuple(
+                replace(radio, grant=replace(radio.grant, held=grants[radio.port].held))
+                if radio.grant is not None
+                else radio
+                for radio in medium.radios
+            ),
+        )
+        for name, medium in plan.media.items()
+    }
+    return replace(plan, scenario=made.scenario, media=media)
+
+
+def _grants(plan: Plan) -> dict[str, GrantPlan]:
+    """Returns the grants at the start by port."""
+    radios = (radio for medium in plan.media.values() for radio in medium.radios)
+    return {radio.port: radio.grant for radio in radios if radio.grant is not None}
 
 
 def _scenario(raw: dict[str, Any]) -> Scenario:

@@ -194,6 +194,8 @@ def _grant(sliver: Sliver | None, scenario: Scenario, end: RadioEnd) -> GrantPla
         (end.said["ssid"],),
         {"cut": one.violations} if one.police == "cut" else one.police,
         sliver.grant.airtime_weight,
+        f"{sliver.node}:{sliver.radio}",
+        sliver.held,
     )
 
 
