@@ -37,6 +37,8 @@ class Sliver:
     grant: Grant
     held: tuple[Span, ...] = WHOLE
     """From when to when it has the radio."""
+    moves_with: str = ""
+    """The shared node, whose motion it has, unless it has a position or a motion of its own."""
 
 
 @dataclass(slots=True)
@@ -64,8 +66,20 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
         one, grant = granted[claim.slice]
         phy = media.phy_of(end.said | _said(one.radio))
         channels = tuple(number_of(channel, phy) for channel in grant.channels)
-        held = tuple(claim.held)
-        found.slivers.append(Sliver(claim.name, claim.slice, claim.node, claim.radio, channels, grant, held))
+        layers = (one.node, scenario.nodes.get(claim.name, Node()))
+        own = any({"position", "mobility"} & layer.model_fields_set for layer in layers)
+        found.slivers.append(
+            Sliver(
+                claim.name,
+                claim.slice,
+                claim.node,
+                claim.radio,
+                channels,
+                grant,
+                tuple(claim.held),
+                "" if own else claim.node,
+            )
+        )
     found.problems += _grants(scenario, found.slivers, of_node)
     if not found.problems:
         _replace(scenario, nodes, radios, found.slivers, of_node)

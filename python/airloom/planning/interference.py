@@ -150,7 +150,7 @@ def _on(medium: MediumPlan, at: int) -> list[Disturbance]:
         engine.add_medium(medium.name, {**medium.settings, "floor_dbm": FLOOR_DBM})
         for radio in medium.radios:
             engine.add_memory_port(radio.port)
-            engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
+            engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.mover)
         for source, victim, share, channel, dwells in pairs:
             one = _strongest(engine, source, victim, slices[source], slices[victim], share, channel)
             found.append(replace(one, dwells=dwells))

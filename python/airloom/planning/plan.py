@@ -276,7 +276,7 @@ class GrantPlan:
     """From when to when the sliver has the radio."""
 
     def engine(self, at: int = 0) -> dict[str, Any]:
-        """Returns the grant from a time in ns on in the engine's encoding (``engine/src/medium/police.rs``)."""
+        """Returns the grant at a time in ns in the engine's encoding (``engine/src/medium/police.rs``)."""
         return {
             "slice": self.slice,
             "channels": list(self.channels),
@@ -301,7 +301,12 @@ class RadioPlan:
     grant: GrantPlan | None = None
     """None: it belongs to no slice."""
     moves_with: str = ""
-    """Node whose motion it has, if it is not its own: the first node of its card."""
+    """Node whose motion it has, if it is not its own: the shared one, or the first of its card."""
+
+    @property
+    def mover(self) -> str:
+        """Node whose motion it has."""
+        return self.moves_with or self.node
 
 
 @dataclass(frozen=True, slots=True)
