@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from airloom.errors import RunError, ScenarioError
 from airloom.planning.gate import check
+from airloom.planning.network import expand
 from airloom.planning.plan import GrantPlan, InterfacePlan, Plan
 from airloom.scenario import problems
 from airloom.scenario.model import Scenario
@@ -54,6 +55,10 @@ def regranted(plan: Plan, at: int, changes: Mapping[str, Mapping[str, Any]]) -> 
         if name not in plan.scenario.slices:
             cure = f"slices are: {', '.join(plan.scenario.slices) or 'none'}"
             raise ScenarioError("slice.unknown", f"there is no slice {name!r}", cure=cure)
+    # A sliver stays, also if another change of the same time takes the place of the event that made it.
+    for name, made in _made_later(plan).items():
+        grant = raw["slices"][name]["grant"]
+        grant["standby"] = [*(grant.get("standby") or []), *made]
     more = [{"at": f"{at} ns", "slice": name, "grant": dict(one)} for name, one in changes.items()]
     raw["events"] = [*(raw.get("events") or []), *more]
     made = check(_scenario(raw)).plans[0]
@@ -79,6 +84,17 @@ def regranted(plan: Plan, at: int, changes: Mapping[str, Mapping[str, Any]]) -> 
         for name, medium in plan.media.items()
     }
     return replace(plan, scenario=made.scenario, media=media)
+
+
+def _made_later(plan: Plan) -> dict[str, list[str]]:
+    """Returns, by slice, the radios of slivers that only events name, in their order."""
+    slivers = expand(plan.scenario).slivers.values()
+    found = {}
+    for name, one in plan.scenario.slices.items():
+        own = [f"{sliver.node}:{sliver.radio}" for sliver in slivers if sliver.slice == name]
+        if one.grant is not None and (later := own[len(one.grant.nodes) + len(one.grant.standby) :]):
+            found[name] = later
+    return found
 
 
 def _grants(plan: Plan) -> dict[str, GrantPlan]:
