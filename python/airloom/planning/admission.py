@@ -16,7 +16,7 @@ from airloom.planning import claims, codes, hopping, media
 from airloom.planning.channels import number_of
 from airloom.planning.hopping import overlap
 from airloom.planning.radios import RadioEnd
-from airloom.planning.spans import WHOLE, Span, within
+from airloom.planning.spans import WHOLE, Span, meet, within
 from airloom.scenario.model import Grant, Medium, Node, Radio, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
@@ -149,6 +149,8 @@ def _grants(
                 key=True,
             )
         for other in slivers[:number]:
+            if not meet(sliver.held, other.held):
+                continue
             air = scenario.media[end.medium]
             same = _same(sliver, other, phy) if end.medium == _shared(other, of_node).medium else None
             if same is not None:

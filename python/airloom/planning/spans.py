@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 Span = tuple[int, int | None]
 """From when to when; None: to the end of the run."""
@@ -14,6 +14,15 @@ WHOLE: tuple[Span, ...] = ((0, None),)
 def within(spans: Iterable[Span], at: int) -> bool:
     """Whether one of the spans contains a time; its end does not belong to it."""
     return any(since <= at and (until is None or at < until) for since, until in spans)
+
+
+def meet(some: Iterable[Span], others: Sequence[Span]) -> bool:
+    """Whether two lists of spans have a time in common."""
+    return any(
+        (end is None or since < end) and (until is None or begin < until)
+        for since, until in some
+        for begin, end in others
+    )
 
 
 def at_time(at: int) -> str:

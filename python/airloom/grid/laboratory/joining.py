@@ -96,9 +96,6 @@ class Seat:
         for number, one in enumerate(plan.scenario.measurements):
             if one.traffic is not None and one.traffic.stages:
                 raise _refused("the stages of packets are not followed in it", f"measurements[{number}]")
-        for name, one in plan.scenario.slices.items():
-            if one.grant is not None and one.grant.standby:
-                raise _refused("a sliver has its radio throughout", f"slices.{name}.grant.standby")
         slivers = expand(plan.scenario).slivers if plan.scenario.slices else {}
         macs = {}
         for number, radio in enumerate(medium.radios):
