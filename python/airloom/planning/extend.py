@@ -56,9 +56,9 @@ def regranted(plan: Plan, at: int, changes: Mapping[str, Mapping[str, Any]]) -> 
             cure = f"slices are: {', '.join(plan.scenario.slices) or 'none'}"
             raise ScenarioError("slice.unknown", f"there is no slice {name!r}", cure=cure)
     # A sliver stays, also if another change of the same time takes the place of the event that made it.
-    for name, made in _made_later(plan).items():
+    for name, later in _made_later(plan).items():
         grant = raw["slices"][name]["grant"]
-        grant["standby"] = [*(grant.get("standby") or []), *made]
+        grant["standby"] = [*(grant.get("standby") or []), *later]
     more = [{"at": f"{at} ns", "slice": name, "grant": dict(one)} for name, one in changes.items()]
     raw["events"] = [*(raw.get("events") or []), *more]
     made = check(_scenario(raw)).plans[0]

@@ -258,3 +258,25 @@ slices:
     assert place["n1-one"] == place["n1-two"] != place["n2-one"]
     assert place["n2-one"] == place["n2-two"] == (0.0, 0.0, 0.0)
     assert place["n2-three"] == (7.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("until", "refused"), [("1 s", False), ("1001 ms", True)])
+def test_slices_in_turn_may_have_one_hopping_sequence(tmp_path: Path, until: str, refused: bool) -> None:
+    hops = "hops: {set: A, sequence: 0}"
+    (tmp_path / "scenario.yaml").write_text(f"""\
+name: slices
+media: {{air: {{hops: {{dwell: 20 ms, switch: 1 ms, sets: {{A: {{channels: [36, 44]}}}}}}}}}}
+nodes:
+  n1: {{position: [0 m, 0 m], radios: {{wlan0: , wlan1: }}}}
+slices:
+  one: {{grant: {{nodes: [n1], channels: [36, 44], {hops}}}}}
+  two: {{grant: {{nodes: [], channels: [36, 44], {hops}}}}}
+events:
+  - {{at: {until}, slice: one, grant: {{nodes: []}}}}
+  - {{at: 1 s, slice: two, grant: {{nodes: [n1]}}}}
+""")
+    if not refused:
+        assert turns(check(tmp_path / "scenario.yaml").plans[0])["n1-two"] == ("n1:wlan0", [(1, None)])
+        return
+    with pytest.raises(ScenarioError, match="'one' and 'two' both have sequence 0 of set 'A'"):
+        check(tmp_path / "scenario.yaml")
