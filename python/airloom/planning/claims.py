@@ -226,7 +226,7 @@ class _Claims:
         return Problem(
             "slice.admission",
             f"{at_time(at)}no radio of {entry.node!r} is left for {entry.slice!r}: its "
-            f"{count} radio{'s' if count > 1 else ''} are held by {whose}",
+            f"{count} {'radios are' if count > 1 else 'radio is'} held by {whose}",
             entry.path,
             _HAND_OVER
             if at

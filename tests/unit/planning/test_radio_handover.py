@@ -280,3 +280,10 @@ events:
         return
     with pytest.raises(ScenarioError, match="'one' and 'two' both have sequence 0 of set 'A'"):
         check(tmp_path / "scenario.yaml")
+
+
+def test_no_node_may_be_written_as_an_empty_key(tmp_path: Path) -> None:
+    for nodes in ("", "[]"):
+        events = f"events: [{{at: 1 s, slice: one, grant: {{nodes: {nodes}}}}}]\n"
+        plan = plan_of(tmp_path, events, two="nodes: , standby: [n1]")
+        assert turns(plan)["n1-one"] == ("n1:wlan0", [(0, 1)])

@@ -65,7 +65,7 @@ class Grant(Model):
 class GrantChange(Model):
     """New limits of a slice's grant from an exact time on; others stay."""
 
-    nodes: list[str] | None = Field(
+    nodes: Annotated[list[str] | None, Listed] = Field(
         default=None,
         description="nodes where the slice has a radio from now on; its slivers elsewhere have none",
     )
