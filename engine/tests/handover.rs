@@ -323,3 +323,29 @@ fn waiting_frames_of_a_radio_that_is_taken_are_dropped() {
     assert_eq!((world.sinks.delivered, world.sinks.drops[&DropReason::RadioOff]), (1, 49));
     assert_eq!(world.medium.queued(from), 0);
 }
+
+#[test]
+fn a_stack_without_the_radio_gets_no_acknowledgment() {
+    let handed = 20 * MS;
+    for sent in [handed - 1, handed] {
+        let mut lab = Lab::new(5);
+        let added = [1, 2].map(|node| lab.add(node, f64::from(node), wlan()));
+        for (node, (port, _)) in (1..).zip(added) {
+            assert!(lab.engine.set_wlan_addresses(port, &[mac(node)]).expect("a stack"));
+        }
+        let [(port, radio), _] = added;
+        let assigned = |assigned| Policed { assigned, ..grant("one", &[36], Police::Enforce) };
+        lab.engine.medium(lab.medium).expect("known").police(radio, &assigned(false)).expect("a channel");
+        let change = Change::Radio(lab.medium, radio, Box::new(RadioChange::Grant(Box::new(assigned(true)))));
+        lab.engine.schedule(Instant::from_nanos(handed), change).expect("a channel");
+        lab.send(port, sent, &qos_data(mac(2), mac(1), 1, 200), ask(1, &[(0, 1)]));
+        lab.run(2 * handed);
+        let has = sent == handed;
+        let acknowledged: Vec<_> =
+            lab.book.statuses.iter().map(|(_, _, status)| status.acknowledged).collect();
+        assert_eq!(acknowledged, [has]);
+        assert_eq!(lab.book.received.len(), usize::from(has));
+        let off = lab.book.drops.iter().filter(|(_, why)| *why == DropReason::RadioOff).count();
+        assert_eq!(off, usize::from(!has));
+    }
+}
