@@ -24,6 +24,7 @@ fn main() {
             power_dbm: Some(20.0),
             ssids: vec!["one".to_owned()],
             airtime_weight: None,
+            assigned: true,
             police: Police::Enforce,
         };
         for &radio in &radios {

@@ -30,7 +30,7 @@ pub enum DropReason {
     RetryLimit,
     /// A radio's driver had no transmit buffer, or its queue was full.
     RadioQueueFull,
-    /// The radio was off.
+    /// The radio was off, or its slice did not have it.
     RadioOff,
     /// The radio had no access point, or the station was not associated with the access point.
     NotAssociated,

@@ -24,6 +24,7 @@ fn grant(slice: &str, channels: &[u16], police: Police) -> Policed {
         power_dbm: None,
         ssids: Vec::new(),
         airtime_weight: None,
+        assigned: true,
         police,
     }
 }
@@ -229,4 +230,122 @@ fn weights_change_at_the_time_of_the_grant() {
     let after = sent(&world);
     let second = (after[1] - before[1]) / (after[0] - before[0]);
     assert!((second / 4.0 - 1.0).abs() < 0.02, "{second}");
+}
+
+#[test]
+fn a_radio_changes_hands_at_the_nanosecond() {
+    let handed = 20 * MS;
+    for sent in [handed - 1, handed] {
+        let mut world = World::new(1, reference_loss());
+        // Two radios on each of two nodes stand for one, which two slices have in turn.
+        let pairs = ["one", "two"].map(|slice| {
+            [0.0, 5.0].map(|x| {
+                let radio = world.add(at_rate(36.0), x, 0.0);
+                let assigned = slice == "one";
+                let policed = Policed { assigned, ..grant(slice, &[36], Police::Enforce) };
+                world.medium.police(radio, &policed).expect("a channel");
+                assert_eq!((world.medium.is_on(radio), world.medium.is_wanted_on(radio)), (assigned, true));
+                radio
+            })
+        });
+        let hand_over = |world: &mut World| {
+            for (pair, slice) in pairs.iter().zip(["one", "two"]) {
+                for &radio in pair {
+                    let new = Policed { assigned: slice == "two", ..grant(slice, &[36], Police::Enforce) };
+                    let change = RadioChange::Grant(Box::new(new));
+                    world.medium.change(radio, &change, &mut world.sinks);
+                }
+            }
+        };
+        world.run(Instant::from_nanos(sent));
+        if sent == handed {
+            hand_over(&mut world);
+        }
+        for [from, to] in pairs {
+            world.offer(Instant::from_nanos(sent), from, Some(to), PAYLOAD);
+        }
+        // A frame on the air at the handover goes on to its end, and nobody receives it any more.
+        let held = pairs[usize::from(sent == handed)];
+        assert_eq!(world.sinks.drops, [(DropReason::RadioOff, 1)].into());
+        world.run(Instant::from_nanos(handed));
+        hand_over(&mut world);
+        world.run(Instant::from_nanos(2 * handed));
+        let uses = pairs.map(|[from, _]| world.medium.uses(from).iter().map(|used| used.frames).sum::<u64>());
+        let frames = held.map(|radio| world.medium.uses(radio).iter().map(|used| used.frames).sum::<u64>());
+        if sent == handed {
+            assert_eq!((uses, frames, world.sinks.delivered), ([0, 1], [1, 1], 1));
+        } else {
+            assert_eq!((uses, frames, world.sinks.delivered), ([1, 0], [1, 0], 0));
+            assert_eq!(world.sinks.drops, [(DropReason::RadioOff, 1), (DropReason::OutOfRange, 1)].into());
+        }
+    }
+}
+
+#[test]
+fn what_its_node_sets_holds_when_a_slice_has_the_radio() {
+    let mut world = World::new(1, reference_loss());
+    let radio = world.add(at_rate(36.0), 0.0, 0.0);
+    let assign = |world: &mut World, assigned| {
+        let new = Policed { assigned, ..grant("one", &[36], Police::Watch) };
+        world.medium.change(radio, &RadioChange::Grant(Box::new(new)), &mut world.sinks);
+    };
+    let mut set = |step: &str, on: bool| {
+        match step {
+            "assign" | "take" => assign(&mut world, step == "assign"),
+            _ => world.medium.change(radio, &RadioChange::On(step == "up"), &mut world.sinks),
+        }
+        assert_eq!(world.medium.is_on(radio), on, "{step}");
+    };
+    set("take", false);
+    set("up", false);
+    set("assign", true);
+    set("down", false);
+    set("take", false);
+    set("assign", false);
+    set("up", true);
+    set("take", false);
+    set("down", false);
+    set("assign", false);
+}
+
+#[test]
+fn waiting_frames_of_a_radio_that_is_taken_are_dropped() {
+    let mut world = World::new(1, reference_loss());
+    let (from, to) = (world.add(at_rate(36.0), 0.0, 0.0), world.add(at_rate(36.0), 5.0, 0.0));
+    for _ in 0..50 {
+        world.offer(Instant::ZERO, from, Some(to), PAYLOAD);
+    }
+    world.run(Instant::from_nanos(DATA / 2));
+    let taken = Policed { assigned: false, ..grant("one", &[36], Police::Watch) };
+    world.medium.change(from, &RadioChange::Grant(Box::new(taken)), &mut world.sinks);
+    assert_eq!(world.medium.queued(from), 1, "the one on the air");
+    world.run(at(1.0));
+    assert_eq!((world.sinks.delivered, world.sinks.drops[&DropReason::RadioOff]), (1, 49));
+    assert_eq!(world.medium.queued(from), 0);
+}
+
+#[test]
+fn a_stack_without_the_radio_gets_no_acknowledgment() {
+    let handed = 20 * MS;
+    for sent in [handed - 1, handed] {
+        let mut lab = Lab::new(5);
+        let added = [1, 2].map(|node| lab.add(node, f64::from(node), wlan()));
+        for (node, (port, _)) in (1..).zip(added) {
+            assert!(lab.engine.set_wlan_addresses(port, &[mac(node)]).expect("a stack"));
+        }
+        let [(port, radio), _] = added;
+        let assigned = |assigned| Policed { assigned, ..grant("one", &[36], Police::Enforce) };
+        lab.engine.medium(lab.medium).expect("known").police(radio, &assigned(false)).expect("a channel");
+        let change = Change::Radio(lab.medium, radio, Box::new(RadioChange::Grant(Box::new(assigned(true)))));
+        lab.engine.schedule(Instant::from_nanos(handed), change).expect("a channel");
+        lab.send(port, sent, &qos_data(mac(2), mac(1), 1, 200), ask(1, &[(0, 1)]));
+        lab.run(2 * handed);
+        let has = sent == handed;
+        let acknowledged: Vec<_> =
+            lab.book.statuses.iter().map(|(_, _, status)| status.acknowledged).collect();
+        assert_eq!(acknowledged, [has]);
+        assert_eq!(lab.book.received.len(), usize::from(has));
+        let off = lab.book.drops.iter().filter(|(_, why)| *why == DropReason::RadioOff).count();
+        assert_eq!(off, usize::from(!has));
+    }
 }

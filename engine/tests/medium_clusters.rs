@@ -7,7 +7,8 @@ mod world;
 use airloom_engine::medium::mobility::Position;
 use airloom_engine::medium::propagation::Disk;
 use airloom_engine::medium::{
-    Airtime, Membership, RadioChange, RadioCounts, RadioId, RadioSettings, RateSettings, Roaming,
+    Airtime, Membership, Police, Policed, RadioChange, RadioCounts, RadioId, RadioSettings, RateSettings,
+    Roaming,
 };
 use airloom_engine::random::Stream;
 use airloom_engine::time::Instant;
@@ -244,13 +245,22 @@ fn changing(seed: u64, together: bool) -> (Seen, f64) {
         if random.chance(0.99) {
             continue;
         }
-        let change = match random.below(8) {
+        let change = match random.below(10) {
             0 => RadioChange::Power(10.0 + 6.0 * random.unit()),
             1 => RadioChange::Position(Position::new(12.0 * random.unit(), 0.0, 0.0)),
             2 => RadioChange::Scan { channels: vec![36, 40], active: true, dwell_ns: 5_000_000 },
             3 => RadioChange::On(false),
             4 => RadioChange::RtsOctets(random.chance(0.5).then_some(400)),
             5 => RadioChange::Rate(RateSettings::Minstrel),
+            6 => RadioChange::Grant(Box::new(Policed {
+                slice: "one".to_owned(),
+                channels: vec![36],
+                power_dbm: None,
+                ssids: Vec::new(),
+                airtime_weight: None,
+                assigned: random.chance(0.7),
+                police: Police::Watch,
+            })),
             _ => RadioChange::On(true),
         };
         world.medium.change(node, &change, &mut world.sinks);

@@ -240,6 +240,7 @@ fn weights_of_airtime_hold_among_slices_of_one_code() {
                         power_dbm: None,
                         ssids: vec![],
                         airtime_weight: Some(1 + 2 * number),
+                        assigned: true,
                         police: Police::Watch,
                     };
                     world.medium.police(radio, &policed).expect("a grant");

@@ -19,6 +19,7 @@ fn grant(slice: &str, airtime_weight: Option<u16>) -> Policed {
         power_dbm: None,
         ssids: Vec::new(),
         airtime_weight,
+        assigned: true,
         police: Police::Watch,
     }
 }

@@ -20,6 +20,7 @@ fn grant(slice: &str, channel: u16, police: Police) -> Policed {
         power_dbm: Some(16.0),
         ssids: vec![slice.to_owned()],
         airtime_weight: None,
+        assigned: true,
         police,
     }
 }

@@ -145,6 +145,8 @@ class RadioState(TypedDict):
     port: str
     medium: str
     on: bool
+    wanted_on: bool
+    """What its node or an event last set; a radio that its slice does not have is off all the same."""
     position: tuple[float, float, float]
     """x, y, z in metres."""
     access_point: str | None

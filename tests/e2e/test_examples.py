@@ -88,6 +88,7 @@ def test_every_example_passes_the_check(tmp_path: Path, monkeypatch: pytest.Monk
         "time-slots",
         "hopping-slices",
         "coded-slices",
+        pytest.param("radio-handover", marks=pytest.mark.measures),
         pytest.param("vlans", marks=pytest.mark.measures),
         pytest.param("fat-tree", marks=pytest.mark.measures),
         pytest.param("sliver", marks=pytest.mark.measures),

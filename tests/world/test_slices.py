@@ -167,3 +167,63 @@ def test_a_running_slice_hands_its_channel_to_another(tmp_path: Path) -> None:
         "slice two: channels [36], power 3 dBm",
         "slice one: channels [44]",
     ]
+
+
+def one_radio_each(**two: Any) -> dict[str, Any]:
+    said = shared()
+    for node in said["nodes"].values():
+        node["radios"] = {"wlan0": {}}
+    said["slices"] = {
+        "one": {"grant": {"nodes": ["n1", "n2"], "channels": [36]}},
+        "two": {"grant": {"nodes": [], "channels": [36], **two}},
+    }
+    return said
+
+
+def test_one_slice_pings_until_the_handover_and_then_the_other(tmp_path: Path) -> None:
+    at = 2_000_000_000
+    pings = [
+        {"name": name, "ping": {"from": f"n1-{name}", "to": f"n2-{name}", "count": 40,
+                                "interval": "100 ms", "at": "500 ms"}}
+        for name in ("one", "two")
+    ]  # fmt: skip
+    events = [
+        {"at": f"{at} ns", "slice": name, "grant": {"nodes": nodes}}
+        for name, nodes in (("one", []), ("two", ["n1", "n2"]))
+    ]
+    scenario = Scenario(name="radios", measurements=pings, events=events, **one_radio_each())
+    run = airloom.run(scenario, out=tmp_path / "r")
+    answered = {name: run.samples(name, "rtt").t_ns for name in ("one", "two")}
+    # At most 16 requests are sent in the 1.5 s before. Those of slice two wait for an answer to its ARP.
+    assert 0 < len(answered["one"]) <= 16
+    assert answered["two"].min() > at
+
+
+def test_a_running_slice_is_given_the_radios_of_another(tmp_path: Path) -> None:
+    scenario = Scenario(name="radios", **one_radio_each(standby=["n1", "n2"]))
+    with airloom.Lab(scenario, out=tmp_path / "out") as lab:
+
+        def reaches(name: str) -> bool:
+            return bool(lab[f"n1-{name}"].run(f"ping -c 2 -i 0.2 -W 1 n2-{name}").ok)
+
+        def up() -> list[bool]:
+            return [lab.radio(name).is_up for name in ("n1-one", "n2-one", "n1-two", "n2-two")]
+
+        assert [reaches("one"), reaches("two"), up()] == [True, False, [True, True, False, False]]
+        done = lab["n1-two"].run(airloom_in_nodes() + " radio up", env=PACKAGE, timeout=60)
+        assert (done.code, "'two' does not have the radio n1:wlan0 now" in done.stderr) == (1, True)
+        with pytest.raises(RunError, match=r"\[slice.grant\]"):
+            lab.radio("n2-two").up()
+        with pytest.raises(ScenarioError, match="both claim the radio n1:wlan0"):
+            lab.change_grants({"two": {"nodes": ["n1"]}})
+        # A node that is off when its slice is given its radio keeps it off until it starts.
+        lab.control("n2-two", "stop")
+        eventually(lambda: lab["n2-two"].state == "stopped", "the node is off")
+        at = lab.change_grants({"one": {"nodes": []}, "two": {"nodes": ["n1", "n2"]}})
+        eventually(lambda: lab.now() > at, "it is time")
+        assert up() == [False, False, True, False]
+        lab.control("n2-two", "start")
+        eventually(lambda: up() == [False, False, True, True], "the radio is on with its node")
+        eventually(lambda: reaches("two"), "slice two has the radios")
+        assert not reaches("one")
+    assert set(lab.result.result.ledger.dropped) <= {"radio-off", "out-of-range"}

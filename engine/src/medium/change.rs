@@ -37,11 +37,13 @@ pub enum RadioChange {
     },
     /// Another grant of the radio's slice; transmissions that begin from now on are checked against
     /// it. A radio on another channel is tuned to the first one of the grant, and power above that of
-    /// the grant is lowered to it, except for [`Membership::Wlan`]: these are up to the node's stack.
+    /// the grant is lowered to it, except for [`Membership::Wlan`]: these are up to the node's stack. A
+    /// radio that is assigned no more is off until it is assigned again.
     Grant(Box<Policed>),
     /// Other time slots, or none. An exchange in progress goes on to its end.
     Slots(Option<SlotSettings>),
-    /// On, or off: an inactive radio neither receives nor sends, and drops queued frames.
+    /// On, or off: an inactive radio neither receives nor sends, and drops queued frames. One that its
+    /// slice does not have is on as soon as it is assigned.
     On(bool),
 }
 
@@ -150,6 +152,9 @@ impl Medium {
         let index = radio.index();
         match change {
             RadioChange::Power(_) | RadioChange::Position(_) | RadioChange::On(_) => self.dissolve_clusters(),
+            RadioChange::Grant(policed) if policed.assigned != self.is_assigned(radio) => {
+                self.dissolve_clusters();
+            }
             _ => self.wake(index),
         }
         let state = &mut self.radios[index];
@@ -191,9 +196,13 @@ impl Medium {
                 self.survey(index, order);
             }
             RadioChange::Grant(policed) => {
+                let before = self.is_assigned(radio);
                 // Was checked above.
                 let _ = self.police(radio, policed);
                 self.follow_grant(radio, policed, outside);
+                if policed.assigned != before {
+                    self.switched(index, outside);
+                }
             }
             RadioChange::Slots(slots) => self.set_slots(index, slots.as_ref()),
             RadioChange::RtsOctets(octets) => state.settings.rts_octets = *octets,
@@ -209,17 +218,32 @@ impl Medium {
                 }
             }
             RadioChange::On(on) => {
-                state.switched_on = *on;
-                self.reach.places[index].up = *on;
-                self.reach.retuned();
-                if !on {
-                    self.break_off(index);
-                    self.flush(index, outside);
-                }
-                self.set_dozing(index, false);
-                self.review_card_of(index);
+                state.wanted_on = *on;
+                self.follow_switch(index);
+                self.switched(index, outside);
             }
         }
+    }
+
+    /// Turns a radio on or off, as its node and its grant say.
+    pub(super) fn follow_switch(&mut self, index: usize) {
+        let radio = &mut self.radios[index];
+        let on = radio.wanted_on && radio.policer.as_ref().is_none_or(|policer| policer.assigned);
+        if radio.switched_on != on {
+            radio.switched_on = on;
+            self.reach.places[index].up = on;
+            self.reach.retuned();
+        }
+    }
+
+    /// Ends what a radio did that was turned on or off.
+    fn switched(&mut self, index: usize, outside: &mut impl Outside) {
+        if !self.radios[index].switched_on {
+            self.break_off(index);
+            self.flush(index, outside);
+        }
+        self.set_dozing(index, false);
+        self.review_card_of(index);
     }
 
     /// Brings a radio that follows its grant within it.

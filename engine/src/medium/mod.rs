@@ -399,6 +399,13 @@ impl Medium {
         self.radios[radio.index()].switched_on
     }
 
+    /// True if its node, or an event, wants a radio on. It is off all the same while its slice does not
+    /// have it.
+    #[must_use]
+    pub fn is_wanted_on(&self, radio: RadioId) -> bool {
+        self.radios[radio.index()].wanted_on
+    }
+
     /// The channel of a radio.
     #[must_use]
     pub fn channel(&self, radio: RadioId) -> phy::Channel {

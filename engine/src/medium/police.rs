@@ -8,7 +8,8 @@
 //! first. A radio without a slice is not checked.
 //!
 //! A grant may change at an exact time ([`RadioChange::Grant`]). Transmissions that begin at or after
-//! it are checked against the new one.
+//! it are checked against the new one. With [`Policed::assigned`] it takes a radio from a slice, or
+//! gives it one: until then the radio is off, whatever its node sets.
 //!
 //! Violations that follow each other within [`GAP`] at one radio, and differ in nothing but their
 //! time, or the time outside of slots, are one [`Violation`] with a number of frames.
@@ -50,8 +51,16 @@ pub struct Policed {
     /// weights.
     #[serde(default)]
     pub airtime_weight: Option<u16>,
+    /// Whether the slice has this radio now. Slices have one physical radio in turn if each has a
+    /// radio here and one of them is assigned. The others neither send nor receive.
+    #[serde(default = "yes")]
+    pub assigned: bool,
     /// What follows a violation.
     pub police: Police,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// What follows a violation.
@@ -138,6 +147,8 @@ pub(super) struct Policer {
     channels: Vec<Channel>,
     power_dbm: f64,
     police: Police,
+    /// See [`Policed::assigned`].
+    pub(super) assigned: bool,
     violations: u64,
     /// Turned off by [`Police::Cut`].
     cut: bool,
@@ -222,7 +233,8 @@ impl Registry {
 
 impl Medium {
     /// Gives a radio to a slice, whose grant all its transmissions are checked against from now on.
-    /// A second call replaces the grant.
+    /// A second call replaces the grant. Call it before the radio has frames; a later grant is a
+    /// [`RadioChange::Grant`].
     ///
     /// # Errors
     /// Names a channel that the radio does not have, or a weight out of range.
@@ -236,12 +248,20 @@ impl Medium {
         let power_dbm = policed.power_dbm.unwrap_or(f64::INFINITY);
         let old = self.radios[radio.index()].policer.take();
         let policer = match old {
-            Some(old) => Policer { slice, channels, power_dbm, police: policed.police, ..*old },
+            Some(old) => Policer {
+                slice,
+                channels,
+                power_dbm,
+                police: policed.police,
+                assigned: policed.assigned,
+                ..*old
+            },
             None => Policer {
                 slice,
                 channels,
                 power_dbm,
                 police: policed.police,
+                assigned: policed.assigned,
                 violations: 0,
                 cut: false,
                 latest: None,
@@ -250,6 +270,7 @@ impl Medium {
         };
         self.radios[radio.index()].policer = Some(Box::new(policer));
         self.set_weight(radio.index(), slice, policed.airtime_weight);
+        self.follow_switch(radio.index());
         Ok(())
     }
 
@@ -289,6 +310,12 @@ impl Medium {
     #[must_use]
     pub fn is_cut(&self, radio: RadioId) -> bool {
         self.radios[radio.index()].policer.as_ref().is_some_and(|policer| policer.cut)
+    }
+
+    /// False while its slice does not have the radio.
+    #[must_use]
+    pub fn is_assigned(&self, radio: RadioId) -> bool {
+        self.radios[radio.index()].policer.as_ref().is_none_or(|policer| policer.assigned)
     }
 
     /// Channels that a slice's radio has transmitted on.

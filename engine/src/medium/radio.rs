@@ -258,6 +258,9 @@ pub(super) struct Radio {
     pub(super) capture_ratio: f64,
     /// Time after the first symbol of a frame within which the receiver can capture another one.
     pub(super) capture_window: Span,
+    /// What its node, or an event, last set.
+    pub(super) wanted_on: bool,
+    /// The same, if its slice has the radio.
     pub(super) switched_on: bool,
     pub(super) cell: Cell,
     /// Time in which its stack dozed.

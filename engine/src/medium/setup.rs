@@ -148,6 +148,7 @@ impl Medium {
             preamble_ratio: settings.preamble_db.map_or(0.0, linear),
             capture_ratio: settings.capture_db.map_or(f64::INFINITY, linear),
             capture_window: Span::from_nanos(settings.capture_ns.unwrap_or(u64::MAX)),
+            wanted_on: true,
             switched_on: true,
             cell: Cell::new(&settings.membership, checked.channels),
             dozing: SleepAccount::default(),

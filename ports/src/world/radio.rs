@@ -69,6 +69,8 @@ pub struct RadioView {
     pub settings: RadioSettings,
     /// Whether it is switched on.
     pub on: bool,
+    /// Whether it would be if its slice had it.
+    pub wanted_on: bool,
     /// Its access point's number, if it is an associated station.
     pub access_point: Option<u32>,
     /// Its position.
@@ -368,6 +370,7 @@ fn view(engine: &mut Engine, names: &Names, radio: Radio) -> Result<RadioView, E
         access_point: medium.access_point(id).map(RadioId::number),
         settings: medium.settings(id).clone(),
         on: medium.is_on(id),
+        wanted_on: medium.is_wanted_on(id),
         position: medium.position(id),
         mhz: medium.channel(id).mhz,
         queued: medium.queued(id),

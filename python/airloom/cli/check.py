@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -151,6 +152,8 @@ def _print_slices(console: Console, plan: Plan) -> None:
     slices = {grant.slice for grant in grants if grant is not None}
     if slices:
         console.print(_grants(plan))
+        if (turns := _turns(plan)) is not None:
+            console.print(turns)
     if len(slices) < 2:
         return
     found = over_time(plan)
@@ -210,15 +213,14 @@ def _grants(plan: Plan) -> Table:
     """Returns the grants of slices, and from when on they change."""
     from rich.table import Table
 
-    from airloom.planning.handover import stages
+    from airloom.planning.stages import granted, stages
     from airloom.units.text import seconds
 
     table = Table(title="Grants", title_justify="left")
     for column in ("slice", "from", "channels", "power", "slots", "airtime weight", "police"):
         table.add_column(column, overflow="fold")
     slices = plan.scenario.slices
-    first = {name: one.grant for name, one in slices.items() if one.grant is not None}
-    rows = [(0, name, grant) for name, grant in first.items()]
+    rows = [(0, name, grant) for name, grant in granted(plan.scenario).items()]
     for at, numbers, grants in stages(plan.scenario):
         changing = {plan.scenario.events[number].slice for number in numbers}
         rows += [(at, name, grants[name]) for name in grants if name in changing]
@@ -233,6 +235,37 @@ def _grants(plan: Plan) -> Table:
             "" if grant.airtime_weight is None else str(grant.airtime_weight),
             slices[name].police,
         )
+    if len(rows) > MOST_ROWS:
+        table.add_row("...", f"{len(rows) - MOST_ROWS} more")
+    return table
+
+
+def _turns(plan: Plan) -> Table | None:
+    """Returns which slice has which radio from when to when; None if that does not change."""
+    from rich.table import Table
+
+    from airloom.planning.spans import WHOLE
+    from airloom.units.text import seconds
+
+    radios = [radio for medium in plan.media.values() for radio in medium.radios]
+    granted = [(radio.grant, radio.node) for radio in radios if radio.grant is not None]
+    if all(grant.held == WHOLE for grant, _ in granted):
+        return None
+    table = Table(title="Radios of slices", title_justify="left")
+    for column in ("radio", "slice", "sliver", "from", "until"):
+        table.add_column(column, overflow="fold")
+    rows = sorted(
+        (
+            (grant.radio, since, until, grant.slice, sliver)
+            for grant, sliver in granted
+            for since, until in grant.held or ((math.inf, None),)
+        ),
+        key=lambda row: row[:2],
+    )
+    for radio, since, until, name, sliver in rows[:MOST_ROWS]:
+        begin = "never" if since == math.inf else seconds(since) if since else "start"
+        end = "-" if since == math.inf else "end" if until is None else seconds(until)
+        table.add_row(radio, name, sliver, begin, end)
     if len(rows) > MOST_ROWS:
         table.add_row("...", f"{len(rows) - MOST_ROWS} more")
     return table

@@ -203,7 +203,7 @@ def _engine_of(plan: Plan, seed: int) -> _engine.Engine:
         engine.add_medium(medium.name, medium.settings)
         for radio in medium.radios:
             engine.add_memory_port(radio.port)
-            engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
+            engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.mover)
             if radio.grant is not None:
                 engine.police(radio.port, radio.grant.engine())
     for change in radio_changes(plan):

@@ -70,6 +70,10 @@ def _held(
             radios.append(dataclasses.replace(radio, settings=settings, grant=_narrowed(radio, reservation)))
         media[name] = dataclasses.replace(medium, radios=tuple(radios))
     problems += (_told(f"events[{number}]", *each) for number, each in _events(plan, reservation))
+    for name, one in plan.scenario.slices.items():
+        if one.grant is not None and one.grant.standby:
+            why = "a grant of a reservation does not change during the run"
+            problems.append(_told(f"slices.{name}.grant.standby", why, "leave it out"))
     return dataclasses.replace(plan, media=media)
 
 
@@ -114,13 +118,10 @@ def _narrowed(radio: RadioPlan, reservation: dict[str, Any]) -> GrantPlan:
     if radio.grant is None:
         return GrantPlan(reservation["slice"], channels, power)
     own = radio.grant.power_dbm
-    return GrantPlan(
-        radio.grant.slice,
-        tuple(channel for channel in radio.grant.channels if channel in channels),
-        power if own is None else min(own, power),
-        radio.grant.ssids,
-        radio.grant.police,
-        radio.grant.airtime_weight,
+    return dataclasses.replace(
+        radio.grant,
+        channels=tuple(channel for channel in radio.grant.channels if channel in channels),
+        power_dbm=power if own is None else min(own, power),
     )
 
 

@@ -272,7 +272,8 @@ class Lab:
         """Changes the grants of slices, all at one time; returns that engine time in ns.
 
         ``lab.change_grants({"one": {"channels": [40]}, "two": {"channels": [36]}}, at="12 s")`` hands
-        channels over. Limits are written as in an event's ``grant``, and those that are not named stay.
+        channels over, and ``{"one": {"nodes": ["n2"]}, "two": {"nodes": ["n1", "n2"]}}`` a radio of n1.
+        Limits are written as in an event's ``grant``, and those that are not named stay.
         Without ``at`` it is 10 ms after the call. What two slices would hold at once, then or at a
         change that is planned for later, is refused with :class:`ScenarioError`, and nothing changes.
         """

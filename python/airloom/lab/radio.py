@@ -73,12 +73,15 @@ class LiveRadio:
         for key, value in values.items():
             radio_control.must_be_free(self._now(), key)
             changes = radio_control.changes_of(key, value, self._plan.settings.get("phy"))
-            for change in radio_control.held(grant, changes):
+            for change in radio_control.held(grant, changes, self._world.now()):
                 self._world.set_radio(self.name, change)
 
     def up(self) -> None:
-        """Switches the radio on."""
-        self._world.set_radio(self.name, {"on": True})
+        """Switches the radio on; refused while the slice of the sliver does not have it."""
+        now = self._world.now()
+        grant = timed_changes.grant_at(self._world.plan, self.name, now)
+        for change in radio_control.held(grant, [{"on": True}], now):
+            self._world.set_radio(self.name, change)
 
     def down(self) -> None:
         """Switches the radio off: waiting frames are dropped as ``radio-off``."""

@@ -276,7 +276,7 @@ class Prompt(cmd.Cmd):
     def do_slice(self, rest: str) -> None:
         """Change grants, all at one time: slice NAME set channels=[40] power=3dBm [and NAME set ...]
 
-        Keys are channels, power, slots and airtime_weight, as in an event's `grant` of a scenario.
+        Keys are nodes, channels, power, slots and airtime_weight, as in an event's `grant` of a scenario.
         """
         changes: dict[str, dict[str, Any]] = {}
         for part in re.split(r"\sand\s", rest):

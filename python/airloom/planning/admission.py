@@ -1,26 +1,25 @@
 """Admission of slices: every sliver becomes a node with one radio of the shared node.
 
-A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. They may
-belong to one slice or to several. Slices that share a node need channels that do not overlap,
-different time slots, hopping sequences that never meet, or different codes with aligned chips. The
-grant is stored with the sliver's radio and limits later changes of that radio.
+A radio belongs to one sliver at a time (see ``claims.py``). Slices that share a node need channels
+that do not overlap, different time slots, hopping sequences that never meet, or different codes with
+aligned chips, while both have a radio there. The grant is stored with the sliver's radio and limits
+later changes of that radio.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airloom.planning import codes, hopping, media
+from airloom.planning import claims, codes, hopping, media
 from airloom.planning.channels import number_of
 from airloom.planning.hopping import overlap
 from airloom.planning.radios import RadioEnd
+from airloom.planning.spans import WHOLE, Span, meet, within
 from airloom.scenario.model import Grant, Medium, Node, Radio, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
-from airloom.scenario.suggest import nearest
 from airloom.units.quantities import Frequency
 
 
@@ -36,6 +35,10 @@ class Sliver:
     channels: tuple[int, ...]
     """Channel numbers of the grant."""
     grant: Grant
+    held: tuple[Span, ...] = WHOLE
+    """From when to when it has the radio."""
+    moves_with: str = ""
+    """The shared node, whose motion it has, unless it has a position or a motion of its own."""
 
 
 @dataclass(slots=True)
@@ -54,30 +57,29 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
         of_node.setdefault(end.node, []).append(end)
     granted = {name: (one, one.grant) for name, one in scenario.slices.items() if one.grant is not None}
     found.problems += _without_grant(scenario)
-    claims = [claim for name, (_, grant) in granted.items() for claim in _claims(name, grant)]
-    free = {node: [end.name for end in ends] for node, ends in of_node.items()}
-    owners: dict[tuple[str, str], str] = {}
-    # Claims that name a radio are served first, so that no other claim takes that radio.
-    for name, sliver, node, radio, path in sorted(claims, key=lambda claim: claim[3] is None):
-        if node not in nodes or not of_node.get(node):
-            found.problems.append(_no_such_node(node, sorted(of_node), path))
-            continue
-        radio, problem = _choose(node, radio, name, free[node], owners, of_node[node], path)
-        if problem is not None:
-            found.problems.append(problem)
-            continue
-        owners[node, radio] = name
-        if any(one.name == sliver for one in found.slivers):
-            message = f"two slivers are called {sliver!r}"
-            found.problems.append(
-                Problem("name.duplicate", message, path, "give the node or the slice another name")
-            )
-            continue
-        end = next(end for end in of_node[node] if end.name == radio)
-        one, grant = granted[name]
+    claimed, refused = claims.claims(
+        scenario, {node: [end.name for end in ends] for node, ends in of_node.items() if node in nodes}
+    )
+    found.problems += refused
+    for claim in claimed:
+        end = next(end for end in of_node[claim.node] if end.name == claim.radio)
+        one, grant = granted[claim.slice]
         phy = media.phy_of(end.said | _said(one.radio))
         channels = tuple(number_of(channel, phy) for channel in grant.channels)
-        found.slivers.append(Sliver(sliver, name, node, radio, channels, grant))
+        layers = (one.node, scenario.nodes.get(claim.name, Node()))
+        own = any({"position", "mobility"} & layer.model_fields_set for layer in layers)
+        found.slivers.append(
+            Sliver(
+                claim.name,
+                claim.slice,
+                claim.node,
+                claim.radio,
+                channels,
+                grant,
+                tuple(claim.held),
+                "" if own else claim.node,
+            )
+        )
     found.problems += _grants(scenario, found.slivers, of_node)
     if not found.problems:
         _replace(scenario, nodes, radios, found.slivers, of_node)
@@ -103,66 +105,6 @@ def _without_grant(scenario: Scenario) -> Iterator[Problem]:
                     "give it a grant: {nodes: [...], channels: [...]}",
                     key=True,
                 )
-
-
-def _claims(name: str, grant: Grant) -> list[tuple[str, str, str, str | None, Path_]]:
-    """Returns for each claim the slice, the name of its sliver, the node, the radio if it is named, and
-    the place in the scenario. A second sliver on a node is ``NODE-SLICE-2``, and so on.
-    """
-    found: list[tuple[str, str, str, str | None, Path_]] = []
-    numbers: Counter[str] = Counter()
-    for index, (node, _, radio) in enumerate(claim.partition(":") for claim in grant.nodes):
-        numbers[node] += 1
-        sliver = f"{node}-{name}" if numbers[node] == 1 else f"{node}-{name}-{numbers[node]}"
-        found.append((name, sliver, node, radio or None, ("slices", name, "grant", "nodes", index)))
-    return found
-
-
-def _no_such_node(node: str, known: list[str], path: Path_) -> Problem:
-    return Problem(
-        "slice.node", f"there is no node {node!r} with radios to share", path, nearest(node, known)
-    )
-
-
-def _choose(
-    node: str,
-    radio: str | None,
-    name: str,
-    free: list[str],
-    owners: dict[tuple[str, str], str],
-    ends: list[RadioEnd],
-    path: Path_,
-) -> tuple[str, Problem | None]:
-    """Chooses the radio of a sliver and removes it from ``free``."""
-    names = [end.name for end in ends]
-    if radio is not None and radio not in names:
-        return "", Problem("slice.radio", f"{node!r} has no radio {radio!r}", path, nearest(radio, names))
-    if radio is not None and owners.get((node, radio)) == name:
-        return "", Problem(
-            "slice.sliver",
-            f"{name!r} already has a sliver of {node!r} with {radio}",
-            path,
-            f"one sliver for each radio; free there: {', '.join(free) or 'none'}",
-        )
-    if radio is not None and radio not in free:
-        return "", Problem(
-            "slice.radio",
-            f"{owners[node, radio]!r} and {name!r} both claim the radio {node}:{radio}",
-            path,
-            f"free there: {', '.join(free) or 'none'}",
-        )
-    if not free:
-        count = f"{len(names)} radio{'s' if len(names) > 1 else ''}"
-        return "", Problem(
-            "slice.admission",
-            f"no radio of {node!r} is left for {name!r}: its {count} are held by "
-            f"{', '.join(whose for (where, _), whose in owners.items() if where == node)}",
-            path,
-            "a node carries at most as many slivers as it has radios: give it another radio",
-        )
-    chosen = radio or free[0]
-    free.remove(chosen)
-    return chosen, None
 
 
 def _grants(
@@ -207,12 +149,16 @@ def _grants(
                 key=True,
             )
         for other in slivers[:number]:
+            if not meet(sliver.held, other.held):
+                continue
             air = scenario.media[end.medium]
             same = _same(sliver, other, phy) if end.medium == _shared(other, of_node).medium else None
             if same is not None:
                 if same.path not in told:
                     told.add(same.path)
                     yield same
+                continue
+            if not (within(sliver.held, 0) and within(other.held, 0)):
                 continue
             both = conflict(sliver, other, phy, air)
             if both is not None and path not in told:

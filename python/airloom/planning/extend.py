@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from airloom.errors import RunError, ScenarioError
 from airloom.planning.gate import check
-from airloom.planning.plan import InterfacePlan, Plan
+from airloom.planning.network import expand
+from airloom.planning.plan import GrantPlan, InterfacePlan, Plan
 from airloom.scenario import problems
 from airloom.scenario.model import Scenario
 from airloom.scenario.source import Source
@@ -46,17 +47,60 @@ def regranted(plan: Plan, at: int, changes: Mapping[str, Mapping[str, Any]]) -> 
     """Returns the plan with new limits of grants, by slice, from engine time ``at`` in ns on.
 
     All changes take effect together, so that a slice can hand over what another one takes. Raises
-    :class:`ScenarioError` for invalid limits, and for two slices that would hold the same thing then or at
-    a later change.
+    :class:`ScenarioError` for invalid limits, for two slices that would hold the same thing then or at
+    a later change, and for a radio on a node where the slice has no sliver.
     """
     raw = plan.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for name in changes:
         if name not in plan.scenario.slices:
             cure = f"slices are: {', '.join(plan.scenario.slices) or 'none'}"
             raise ScenarioError("slice.unknown", f"there is no slice {name!r}", cure=cure)
+    # A sliver stays, also if another change of the same time takes the place of the event that made it.
+    for name, later in _made_later(plan).items():
+        grant = raw["slices"][name]["grant"]
+        grant["standby"] = [*(grant.get("standby") or []), *later]
     more = [{"at": f"{at} ns", "slice": name, "grant": dict(one)} for name, one in changes.items()]
     raw["events"] = [*(raw.get("events") or []), *more]
-    return replace(plan, scenario=check(_scenario(raw)).plans[0].scenario)
+    made = check(_scenario(raw)).plans[0]
+    grants = _grants(made)
+    for port, grant in grants.items():
+        before = _grants(plan).get(port)
+        if before is None or before.radio != grant.radio:
+            raise ScenarioError(
+                "slice.sliver",
+                f"{grant.slice!r} has no sliver for the radio {grant.radio}, and none is made during the run",
+                cure=f"standby: [{grant.radio}] in its grant makes one at the start",
+            )
+    media = {
+        name: replace(
+            medium,
+            radios=tuple(
+                replace(radio, grant=replace(radio.grant, held=grants[radio.port].held))
+                if radio.grant is not None
+                else radio
+                for radio in medium.radios
+            ),
+        )
+        for name, medium in plan.media.items()
+    }
+    return replace(plan, scenario=made.scenario, media=media)
+
+
+def _made_later(plan: Plan) -> dict[str, list[str]]:
+    """Returns, by slice, the radios of slivers that only events name, in their order."""
+    slivers = expand(plan.scenario).slivers.values()
+    found = {}
+    for name, one in plan.scenario.slices.items():
+        own = [f"{sliver.node}:{sliver.radio}" for sliver in slivers if sliver.slice == name]
+        if one.grant is not None and (later := own[len(one.grant.nodes) + len(one.grant.standby) :]):
+            found[name] = later
+    return found
+
+
+def _grants(plan: Plan) -> dict[str, GrantPlan]:
+    """Returns the grants at the start by port."""
+    radios = (radio for medium in plan.media.values() for radio in medium.radios)
+    return {radio.port: radio.grant for radio in radios if radio.grant is not None}
 
 
 def _scenario(raw: dict[str, Any]) -> Scenario:

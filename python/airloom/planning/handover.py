@@ -7,41 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
 
 from airloom.planning import admission, hopping, media
 from airloom.planning.admission import Sliver
 from airloom.planning.channels import number_of
 from airloom.planning.network import Network
-from airloom.scenario.model import Grant, GrantChange, Scenario
+from airloom.planning.spans import at_time, within
+from airloom.planning.stages import given, stages
+from airloom.scenario.model import Grant, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
-
-Stage = tuple[int, list[int], dict[str, Grant]]
-"""A time in ns, the numbers of the events that change grants then, and the grants from then on."""
-
-
-def changed(grant: Grant, change: GrantChange) -> Grant:
-    """Returns the grant after a change; limits that the change does not name stay."""
-    return grant.model_copy(update={key: getattr(change, key) for key in given(change)})
-
-
-def given(change: GrantChange) -> list[str]:
-    """The limits that a change names."""
-    return [key for key in GrantChange.model_fields if getattr(change, key) is not None]
-
-
-def stages(scenario: Scenario) -> Iterator[Stage]:
-    """Yields, in time order, every time at which grants change."""
-    grants = {name: one.grant for name, one in scenario.slices.items() if one.grant is not None}
-    numbered = ((event.at, number) for number, event in enumerate(scenario.events) if event.grant is not None)
-    for at, group in groupby(sorted(numbered), key=lambda each: each[0]):
-        numbers = [number for _, number in group]
-        for number in numbers:
-            event = scenario.events[number]
-            if event.slice in grants and event.grant is not None:
-                grants[event.slice] = changed(grants[event.slice], event.grant)
-        yield at, numbers, dict(grants)
 
 
 def sliver_at(scenario: Scenario, sliver: Sliver, at: int, phy: str) -> Sliver:
@@ -87,18 +62,16 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         for number, (sliver, phy) in enumerate(slivers):
             for other, _ in slivers[:number]:
                 air = scenario.media[ends[sliver.name].medium]
+                if not (within(sliver.held, at) and within(other.held, at)):
+                    continue
                 both = admission.conflict(sliver, other, phy, air)
                 place = of_slice.get(sliver.slice) or of_slice.get(other.slice)
                 if both is not None and place is not None and place not in told:
                     told.add(place)
                     yield Problem(
                         "slice.channels",
-                        f"at {_seconds(at)} channel {both[0]} of {sliver.slice!r} overlaps channel "
+                        f"{at_time(at)}channel {both[0]} of {sliver.slice!r} overlaps channel "
                         f"{both[1]} of {other.slice!r}, and both are on {sliver.node!r}",
                         place,
                         "let the other slice hand it over at the same time or before",
                     )
-
-
-def _seconds(at: int) -> str:
-    return f"{at / 1e9:g} s"

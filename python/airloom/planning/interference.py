@@ -2,7 +2,8 @@
 
 The received power of radio b from radio a is ``P_a + G(a, b)`` in dBm and dB, with the path gain G
 that the engine computes from the positions at the start by the scenario's own propagation model, so
-prediction and run agree; fading is left out. Grants that change are taken period by period. Between
+prediction and run agree; fading is left out. Grants that change are taken period by period; a
+sliver without a radio then neither disturbs nor is disturbed. Between
 two channels, the share of the power that the receiver's filter passes is the engine's
 ``Channel::overlap``. Of all channels and powers that two slices may use by their grants the worst
 count. Of a slice that hops these are the channels of its sequence, dwell by dwell. With codes,
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from airloom.errors import translated
 from airloom.planning import codes, hopping, media, timed_changes
 from airloom.planning.channels import mhz_of
+from airloom.planning.spans import within
 
 if TYPE_CHECKING:
     from airloom import _engine
@@ -96,9 +98,12 @@ def signals(engine: _engine.Engine, senders: Sequence[str], receivers: Sequence[
     ]
 
 
-def disturbances(plan: Plan) -> list[Disturbance]:
-    """Returns the strongest disturbance of each slice by each other one whose channels and slots overlap."""
-    return [one for medium in plan.media.values() for one in _on(medium)]
+def disturbances(plan: Plan, at: int = 0) -> list[Disturbance]:
+    """Returns the strongest disturbance of each slice by each other one whose channels and slots overlap.
+
+    ``at``: the time in ns; slivers without a radio then do not count.
+    """
+    return [one for medium in plan.media.values() for one in _on(medium, at)]
 
 
 def over_time(plan: Plan) -> list[Disturbance]:
@@ -107,7 +112,7 @@ def over_time(plan: Plan) -> list[Disturbance]:
     ends = [since for since, _ in periods[1:]]
     found: list[Disturbance] = []
     for (since, then), until in zip(periods, [*ends, None], strict=True):
-        for one in disturbances(then):
+        for one in disturbances(then, since):
             before = [old for old in found if old.until_ns == since and _is_same(old, one)]
             if before:
                 found[found.index(before[0])] = replace(before[0], until_ns=until)
@@ -121,10 +126,10 @@ def _is_same(one: Disturbance, other: Disturbance) -> bool:
     return replace(one, since_ns=0, until_ns=None) == replace(other, since_ns=0, until_ns=None)
 
 
-def _on(medium: MediumPlan) -> list[Disturbance]:
+def _on(medium: MediumPlan, at: int) -> list[Disturbance]:
     slices: dict[str, list[RadioPlan]] = {}
     for radio in medium.radios:
-        if radio.grant is not None:
+        if radio.grant is not None and within(radio.grant.held, at):
             slices.setdefault(radio.grant.slice, []).append(radio)
     pairs = [
         (source, victim, *overlap)
@@ -145,7 +150,7 @@ def _on(medium: MediumPlan) -> list[Disturbance]:
         engine.add_medium(medium.name, {**medium.settings, "floor_dbm": FLOOR_DBM})
         for radio in medium.radios:
             engine.add_memory_port(radio.port)
-            engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
+            engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.mover)
         for source, victim, share, channel, dwells in pairs:
             one = _strongest(engine, source, victim, slices[source], slices[victim], share, channel)
             found.append(replace(one, dwells=dwells))

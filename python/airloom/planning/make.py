@@ -146,6 +146,8 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
     found = {}
     for name, medium in scenario.media.items():
         cards = media.cards(name, medium, network.radios)
+        movers = {end.port: network.mover(end.node) for end in network.radios}
+        movers |= {end.port: movers[shared[0].port] for shared in cards.values() for end in shared}
         leaders = {end.port: shared[0].node for shared in cards.values() for end in shared}
         ends = [end for end in network.radios if end.medium == name]
         of_node: dict[str, str] = {}
@@ -165,7 +167,7 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
                     motions[leaders.get(end.port, end.node)],
                     bool(end.said.get("up", True)),
                     _grant(network.slivers.get(end.node), scenario, end),
-                    leaders.get(end.port, ""),
+                    movers[end.port] if movers[end.port] != end.node else "",
                 )
                 for end in ends
             ),
@@ -194,6 +196,8 @@ def _grant(sliver: Sliver | None, scenario: Scenario, end: RadioEnd) -> GrantPla
         (end.said["ssid"],),
         {"cut": one.violations} if one.police == "cut" else one.police,
         sliver.grant.airtime_weight,
+        f"{sliver.node}:{sliver.radio}",
+        sliver.held,
     )
 
 

@@ -327,14 +327,17 @@ def movements(format: str, file: str) -> dict[int, list[tuple[int, float, float,
 def traced(network: Network) -> dict[str, int]:
     """Returns the trace number of each node with a trace, counted in scenario order for every file."""
     following: dict[str | None, int] = {}
+    numbers: dict[str, int] = {}
     found: dict[str, int] = {}
     for name, node in network.nodes.items():
         motion = node.mobility
         if motion is None or motion.model not in TRACES:
             continue
-        number = following.get(motion.file, 0) if motion.node is None else motion.node
-        following[motion.file] = number + 1
-        found[name] = number
+        mover = network.mover(name)
+        if mover not in numbers:
+            numbers[mover] = following.get(motion.file, 0) if motion.node is None else motion.node
+            following[motion.file] = numbers[mover] + 1
+        found[name] = numbers[mover]
     return found
 
 

@@ -85,6 +85,11 @@ class Network:
             found.setdefault(sliver.node, set()).add(sliver.radio)
         return found
 
+    def mover(self, node: str) -> str:
+        """Returns the node whose motion a node has: slivers of one node are at one place."""
+        sliver = self.slivers.get(node)
+        return node if sliver is None else sliver.moves_with or node
+
     @cached_property
     def open_switches(self) -> frozenset[str]:
         """Returns the switches that are Open vSwitches in nodes of their own."""

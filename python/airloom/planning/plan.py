@@ -11,6 +11,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import TYPE_CHECKING, Any, Literal
 
 from airloom.planning.link_settings import LinkSettings
+from airloom.planning.spans import WHOLE, Span, within
 
 if TYPE_CHECKING:
     from airloom.images import Image
@@ -269,15 +270,20 @@ class GrantPlan:
     police: str | dict[str, int] = "watch"
     """What follows a violation, in the engine's encoding."""
     airtime_weight: int | None = None
+    radio: str = ""
+    """The radio of the shared node, as ``node:radio``."""
+    held: tuple[Span, ...] = WHOLE
+    """From when to when the sliver has the radio."""
 
-    def engine(self) -> dict[str, Any]:
-        """Returns the grant in the engine's encoding (``engine/src/medium/police.rs``)."""
+    def engine(self, at: int = 0) -> dict[str, Any]:
+        """Returns the grant at a time in ns in the engine's encoding (``engine/src/medium/police.rs``)."""
         return {
             "slice": self.slice,
             "channels": list(self.channels),
             "power_dbm": self.power_dbm,
             "ssids": list(self.ssids),
             "airtime_weight": self.airtime_weight,
+            "assigned": within(self.held, at),
             "police": self.police,
         }
 
@@ -295,7 +301,12 @@ class RadioPlan:
     grant: GrantPlan | None = None
     """None: it belongs to no slice."""
     moves_with: str = ""
-    """Node whose motion it has, if it is not its own: the first node of its card."""
+    """Node whose motion it has, if it is not its own: the shared one, or the first of its card."""
+
+    @property
+    def mover(self) -> str:
+        """Node whose motion it has."""
+        return self.moves_with or self.node
 
 
 @dataclass(frozen=True, slots=True)

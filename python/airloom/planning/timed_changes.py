@@ -70,7 +70,7 @@ def radio_changes(plan: Plan) -> list[RadioChange]:
                 if grant.slice != event.slice:
                     continue
                 grants[port] = _changed(grants[port], event.grant, phy)
-                found.append(RadioChange(event.at, port, {"grant": grants[port].engine()}))
+                found.append(RadioChange(event.at, port, {"grant": grants[port].engine(event.at)}))
                 own = plan.scenario.slices[event.slice].grant
                 if event.grant.slots is not None and frame is not None and own is not None:
                     slots = media.slots(frame, event.grant.slots, hold=own.hold)

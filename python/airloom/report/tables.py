@@ -282,7 +282,7 @@ _IN_WORDS = {
     "out-of-range": "no addressed radio was in range",
     "retry-limit": "no acknowledgment after the last permitted transmission",
     "radio-queue-full": "no buffer in the radio's driver, or its queue too long",
-    "radio-off": "the radio was switched off",
+    "radio-off": "the radio was off, or its slice did not have it",
     "outside-grant": "the transmission would have violated the grant of its slice",
     "not-associated": "no access point, or no such station",
     "not-up": "the guest behind the port had not come up yet",

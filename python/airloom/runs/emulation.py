@@ -333,7 +333,7 @@ class World:
         for link in self._links_of(name):
             self._carry(link, False)
         if self.plan.media:
-            on = [radio["port"] for radio in self.radios() if radio["on"]]
+            on = [radio["port"] for radio in self.radios() if radio["wanted_on"]]
             self._silenced[name] = [port for port in on if port.partition(":")[0] == name]
             for port in self._silenced[name]:
                 self.set_radio(port, {"on": False})

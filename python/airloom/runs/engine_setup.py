@@ -74,8 +74,7 @@ def add_tunnel(engine: _engine.Engine, tunnel: TunnelPlan, name: str, sockets: u
 def _add_medium(engine: _engine.Engine, medium: MediumPlan) -> None:
     engine.add_medium(medium.name, medium.settings)
     for radio in medium.radios:
-        mover = radio.moves_with or radio.node
-        engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, mover)
+        engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.mover)
         if radio.grant is not None:
             engine.police(radio.port, radio.grant.engine())
         if not radio.up:

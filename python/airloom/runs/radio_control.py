@@ -31,6 +31,7 @@ from airloom.host.network_namespace import enter
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.planning import media, timed_changes
 from airloom.planning.plan import GrantPlan
+from airloom.planning.spans import within
 from airloom.runs.radio_requests import LONGEST, Change, Request, Search, Show, parse
 from airloom.runs.radio_scan import GLANCE, Scan, shown
 from airloom.scenario.model import Tuning
@@ -275,7 +276,7 @@ def begin_scans(world: World, node: str, request: Search) -> list[Scan]:
         grant = _grant(world, radio["port"])
         # Without channels the radio would scan all of them, which a sliver's grant may not allow.
         channels = channels or list(grant.channels if grant is not None else ())
-        held(grant, [{"channel": channel} for channel in channels])
+        held(grant, [{"channel": channel} for channel in channels], world.now())
     return [Scan(world, radio, channels, passive=request.passive) for radio in chosen]
 
 
@@ -398,11 +399,17 @@ def _phy(radio: RadioState) -> str | None:
     return None if "unmodulated" in settings["rate"] else settings["phy"]
 
 
-def held(grant: GrantPlan | None, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The changes if the grant of the radio's slice permits them all; otherwise an error."""
+def held(grant: GrantPlan | None, changes: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
+    """The changes if the grant of the radio's slice permits them all ``now``; otherwise an error."""
     for change in changes if grant is not None else ():
         assert grant is not None
         channel, power = change.get("channel"), change.get("power")
+        if change.get("on") and not within(grant.held, now):
+            raise RunError(
+                "slice.grant",
+                f"{grant.slice!r} does not have the radio {grant.radio} now",
+                cure="it is on as soon as the grant has it",
+            )
         if channel is not None and channel not in grant.channels:
             channels = ", ".join(str(one) for one in grant.channels)
             raise RunError(
@@ -426,5 +433,5 @@ def _grant(world: World, port: str) -> GrantPlan | None:
 def _set(world: World, radio: RadioState, key: str, value: Any) -> None:
     grant = _grant(world, radio["port"])
     must_be_free(radio, key)
-    for change in held(grant, changes_of(key, value, _phy(radio))):
+    for change in held(grant, changes_of(key, value, _phy(radio)), world.now()):
         world.set_radio(radio["port"], change)

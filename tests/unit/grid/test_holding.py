@@ -26,6 +26,7 @@ nodes:
 SLICED = PLAIN + "slices: {one: {grant: {nodes: [a1, a2], channels: [36, 40], power: 5 dBm}}}\n"
 TUNE = "{at: 0.5 s, radio: a1, tune: {channel: 44}}"
 INNER = "slices: {one: {grant: {nodes: [a1, a2], channels: [36], power: 5 dBm}}}\n"
+STANDBY = "slices: {one: {grant: {nodes: [a1], standby: [a2], channels: [36], power: 5 dBm}}}\n"
 REGRANT = "{at: 0.5 s, slice: one, grant: {channels: [44]}}"
 MOVE = "{at: 0.5 s, node: a1, position: [9 m, 0 m]}"
 WLAN1 = "a2: {position: [3 m, 0 m], radios: {wlan1: }}"
@@ -69,6 +70,7 @@ def test_radios_are_held_to_the_grant_during_the_run(tmp_path: Path, text: str, 
         ("[3 m, 0 m]", "[4 m, 0 m]", "'a2' is not where the testbed has it"),
         ("nodes:", f"events: [{TUNE}]\nnodes:", "its channel is not granted"),
         ("nodes:", f"events: [{MOVE}]\nnodes:", "it moves a node of the testbed"),
+        ("nodes:", f"{STANDBY}nodes:", "slices.one.grant.standby"),
         ("nodes:", f"{INNER}events: [{REGRANT}]\nnodes:", "it changes a grant"),
     ],
 )

@@ -126,6 +126,12 @@ def test_settings_are_read_as_in_a_scenario():
             settings_of(words)
 
 
+def test_radios_are_handed_over():
+    prompt = Prompt(lab := Lab(), interactive=False, stdout=io.StringIO())  # type: ignore[arg-type]
+    prompt.onecmd("slice one set nodes=[] and two set nodes=[n1:wlan0,n2]")
+    assert lab.changes == {"one": {"nodes": []}, "two": {"nodes": ["n1:wlan0", "n2"]}}
+
+
 def test_grants_are_changed_together():
     prompt = Prompt(lab := Lab(), interactive=False, stdout=io.StringIO())  # type: ignore[arg-type]
     prompt.onecmd("slice one set channels=[40, 44] and two set channels=[36] power='3 dBm'")
@@ -182,6 +188,7 @@ def test_files_of_commands_that_name_each_other_come_to_an_end(tmp_path):
         ("slice o", ["one"]),
         ("slice one ", ["set"]),
         ("slice one set ch", ["channels="]),
+        ("slice one set n", ["nodes="]),
         ("slice one set channels=[40] and t", ["two"]),
         ("slice one set channels=[40] and two set p", ["power="]),
         ("add h9 ", ["s1"]),

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.planning import handover, tables
+from airloom.planning import handover, stages, tables
 from airloom.planning.network import Network
 from airloom.planning.rules import media
 from airloom.planning.rules.links import direction
@@ -102,7 +102,7 @@ def _event(
             )
             return
     yield from media.of_event(event, path, scenario, network)
-    if event.grant is not None and not handover.given(event.grant):
+    if event.grant is not None and not stages.given(event.grant):
         yield Problem(
             "event.action", "'grant' names no limit", (*path, "grant"), "such as grant: {channels: [40]}"
         )

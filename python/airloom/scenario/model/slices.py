@@ -28,9 +28,14 @@ class HopGrant(Model):
 class Grant(Model):
     """Resources of a slice. The check refuses a grant that does not fit; the run enforces it on radios."""
 
-    nodes: Annotated[list[str], Field(min_length=1)] = Field(
+    nodes: Annotated[list[str], Listed] = Field(
         description="nodes with a sliver; ``node:radio`` asks for a certain radio; a node named twice has "
         "two slivers, with a radio each"
+    )
+    standby: Annotated[list[str], Listed] = Field(
+        default=[],
+        description="nodes with a sliver that has no radio at the start; its owner may give it one during "
+        "the run",
     )
     channels: Annotated[list[Channel], Field(min_length=1)] = Field(
         description="channel numbers or frequencies; radios start on the first"
@@ -60,6 +65,10 @@ class Grant(Model):
 class GrantChange(Model):
     """New limits of a slice's grant from an exact time on; others stay."""
 
+    nodes: Annotated[list[str] | None, Listed] = Field(
+        default=None,
+        description="nodes where the slice has a radio from now on; its slivers elsewhere have none",
+    )
     channels: Annotated[list[Channel], Field(min_length=1)] | None = Field(
         default=None,
         description="channels instead of the old ones; a radio on another one is tuned to the first",
