@@ -152,7 +152,7 @@ def _grants(
             if not meet(sliver.held, other.held):
                 continue
             air = scenario.media[end.medium]
-            same = _same(sliver, other, phy) if end.medium == _shared(other, of_node).medium else None
+            same = _same(sliver, other, phy, air)
             if same is not None:
                 if same.path not in told:
                     told.add(same.path)
@@ -186,9 +186,13 @@ def conflict(one: Sliver, other: Sliver, phy: str, air: Medium) -> tuple[int, in
     return next((pair for pair in pairs if all(pair) and overlap(*pair, phy)), None)
 
 
-def _same(sliver: Sliver, other: Sliver, phy: str) -> Problem | None:
-    """Returns the problem if two slices have one hopping sequence, or one code on overlapping channels."""
-    if sliver.slice == other.slice or _divided(sliver.grant, other.grant):
+def _same(sliver: Sliver, other: Sliver, phy: str, air: Medium) -> Problem | None:
+    """Returns the problem if two slivers of one node have one hopping sequence, or one code on overlapping
+    channels, and nothing else divides between them.
+    """
+    if sliver.slice == other.slice or sliver.node != other.node or _divided(sliver.grant, other.grant):
+        return None
+    if codes.orthogonal(air.codes, sliver.grant, other.grant):
         return None
     path: Path_ = ("slices", sliver.slice, "grant")
     hops = sliver.grant.hops
@@ -197,7 +201,7 @@ def _same(sliver: Sliver, other: Sliver, phy: str) -> Problem | None:
             "slice.hops",
             f"{other.slice!r} and {sliver.slice!r} both have sequence {hops.sequence} of set {hops.set!r}",
             (*path, "hops", "sequence"),
-            "give each slice a sequence of its own, or different slots",
+            "give each slice a sequence or nodes of its own, or different slots",
         )
     hop = hops is not None and other.grant.hops is not None
     both = any(overlap(a, b, phy) for a in sliver.channels for b in other.channels if a and b)
@@ -207,7 +211,7 @@ def _same(sliver: Sliver, other: Sliver, phy: str) -> Problem | None:
         "slice.code",
         f"{other.slice!r} and {sliver.slice!r} both have code {sliver.grant.code} on one channel",
         (*path, "code"),
-        "give each slice a code of its own, another channel, or different slots",
+        "give each slice a code, a channel or nodes of its own, or different slots",
     )
 
 
