@@ -16,7 +16,7 @@ use super::slots::SlotSettings;
 pub struct RadioSettings {
     /// Hardware address.
     pub mac: [u8; 6],
-    /// Physical layer by name: `802.11a`, `802.11g`, `802.11b`, `802.11b-short`.
+    /// Physical layer by name: `802.11a`, `802.11g`, `802.11b`, `802.11b-short`, `802.11bg`.
     pub phy: String,
     /// Channel number.
     pub channel: u16,
