@@ -204,8 +204,7 @@ mod tests {
                     // The noise of 802.11bg is that of 20 MHz, and the model of its CCK counts 22 MHz.
                     let both = phy.name == "802.11bg" && rate.modulation.is_spread();
                     let counted = if both { ratio * 20.0 / 22.0 } else { ratio };
-                    let direct =
-                        math::exp(Standard.ln_bit(rate.modulation, rate.coding, counted) * 12_000.0);
+                    let direct = math::exp(Standard.ln_bit(rate.modulation, rate.coding, counted) * 12_000.0);
                     let tabled = math::exp(decoder.payload(index, ratio, 12_000.0));
                     assert!(
                         (direct - tabled).abs() < 2e-3,

@@ -105,10 +105,22 @@ const ERP: Phy = Phy {
 pub static BG: Phy = Phy {
     name: "802.11bg",
     rates: &{
-        let ([one, two, five, eleven], [six, nine, twelve, rest @ ..]) = (spread_rates(false), ofdm_rates(6_000));
+        let ([one, two, five, eleven], [six, nine, twelve, rest @ ..]) =
+            (spread_rates(false), ofdm_rates(6_000));
         let [eighteen, twenty_four, thirty_six, forty_eight, fifty_four] = rest;
         [
-            one, two, five, six, nine, eleven, twelve, eighteen, twenty_four, thirty_six, forty_eight, fifty_four,
+            one,
+            two,
+            five,
+            six,
+            nine,
+            eleven,
+            twelve,
+            eighteen,
+            twenty_four,
+            thirty_six,
+            forty_eight,
+            fifty_four,
         ]
     },
     ..ERP
@@ -130,11 +142,7 @@ const SPREAD: Phy = Phy {
 };
 
 /// 802.11b with short preambles; 1 Mbit/s keeps the long one, as 16.2.2.3 requires.
-pub static B_SHORT: Phy = Phy {
-    name: "802.11b-short",
-    rates: &{ spread_rates(true) },
-    ..SPREAD
-};
+pub static B_SHORT: Phy = Phy { name: "802.11b-short", rates: &{ spread_rates(true) }, ..SPREAD };
 
 const fn spread_rates(short: bool) -> [Rate; 4] {
     [
