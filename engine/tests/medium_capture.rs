@@ -6,7 +6,7 @@ mod world;
 
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
 use airloom_engine::medium::phy::{Channel, tables};
-use airloom_engine::medium::{Kind, Membership, RadioId, RadioSettings, Roaming};
+use airloom_engine::medium::{Kind, Membership, RadioId, RadioSettings, RateSettings, Roaming};
 use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
@@ -207,9 +207,12 @@ fn the_rates_of_a_layer_fill_one_element_or_two() {
         let mut world = World::new(1, reference_loss());
         let membership = Membership::AccessPoint { ssid: "lab".into(), beacon_ns: 102_400_000 };
         let channel = if phy == "802.11a" { 36 } else { 1 };
-        let settings = RadioSettings { phy: phy.into(), channel, membership, ..RadioSettings::default() };
+        let lowest = tables::by_name(phy).expect("known").rates[0].bits_per_second;
+        let rate = RateSettings::Constant(u64::from(lowest));
+        let settings =
+            RadioSettings { phy: phy.into(), channel, membership, rate, ..RadioSettings::default() };
         world.add(settings.clone(), 0.0, 0.0);
-        world.add(RadioSettings { membership: Membership::default(), ..settings }, 5.0, 0.0);
+        world.add(RadioSettings { membership: RadioSettings::default().membership, ..settings }, 5.0, 0.0);
         world.medium.set_sniffing(true);
         world.run(at(1.0));
         let beacon = read(&world.sinks.sniffs[0].1);

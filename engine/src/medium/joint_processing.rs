@@ -228,7 +228,7 @@ impl Medium {
                 let path = reach.member_path(signal.from, own, rank);
                 let Some(since) = radio.replay(event, &path, decoders) else { continue };
                 radio.overheard = 0;
-                let at = since + radio.unanswered_after(&radio.phy.rates[usize::from(signal.rate)]);
+                let at = since + radio.unanswered_after(signal.rate);
                 if at >= self.now {
                     self.calendar.push(at, Class::Timer, own, Event::NavReset { radio: own, since });
                 }
@@ -285,7 +285,7 @@ impl Medium {
         for (place, event) in cluster.events.iter().enumerate() {
             let (AirEvent::Start(signal) | AirEvent::End(signal)) = event;
             if let Some(since) = radio.replay(event, &path(signal.from), decoders) {
-                let at = since + radio.unanswered_after(&radio.phy.rates[usize::from(signal.rate)]);
+                let at = since + radio.unanswered_after(signal.rate);
                 if at >= self.now {
                     self.calendar.push(at, Class::Timer, own, Event::NavReset { radio: own, since });
                 }

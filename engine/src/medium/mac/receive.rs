@@ -6,7 +6,7 @@ use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::medium::air::Sending;
 use crate::medium::bss::Course;
-use crate::medium::phy::{ACK_OCTETS, Rate};
+use crate::medium::phy::ACK_OCTETS;
 use crate::medium::radio::{self, Answer, Kind, Radio, RadioId, Stage, To, Waiting};
 use crate::medium::reach::Heard as Ear;
 use crate::medium::{Event, Medium, Outside};
@@ -18,7 +18,8 @@ const MANAGEMENT: u8 = u8::MAX;
 impl Radio {
     /// Time after a request-to-send at this rate within which a frame must follow; otherwise its
     /// NAV is reset (10.3.2.4).
-    pub(in crate::medium) fn unanswered_after(&self, rate: &Rate) -> Span {
+    pub(in crate::medium) fn unanswered_after(&self, rate: u8) -> Span {
+        let rate = &self.phy.rates[usize::from(rate)];
         self.phy.sifs * 2 + rate.airtime(ACK_OCTETS) + rate.start_delay() + self.slot * 2
     }
 }
@@ -80,8 +81,9 @@ impl Medium {
         radio.reserved_until = until;
         if sending.kind == Kind::Rts {
             // Without a clear-to-send the NAV is reset: check after the time for a response.
-            let rate = &self.radios[sending.from as usize].phy.rates[usize::from(sending.rate)];
-            let wait = self.radios[index].unanswered_after(rate);
+            let sent = self.radios[sending.from as usize].phy;
+            let radio = &self.radios[index];
+            let wait = radio.unanswered_after(radio.phy.same_rate(sent, sending.rate));
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             self.calendar.push(at + wait, Class::Timer, number, Event::NavReset { radio: number, since: at });
         }
