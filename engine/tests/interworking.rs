@@ -10,7 +10,7 @@ use airloom_engine::frame::Frame;
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
 use airloom_engine::medium::header::{Header, Type};
 use airloom_engine::medium::management::Management;
-use airloom_engine::medium::phy::Channel;
+use airloom_engine::medium::phy::{Channel, tables};
 use airloom_engine::medium::{Kind, RadioId, translation};
 use airloom_engine::medium::{Membership, RadioSettings, RateSettings, Roaming};
 use airloom_engine::time::Instant;
@@ -301,6 +301,7 @@ fn on_air(kind: Kind, direction: Direction, ssid: &str, ethernet: &[u8], qos: bo
         addresses: [receiver, transmitter, mac(9)],
         ssid,
         beacon: Span::from_millis(100),
+        rates: (&tables::A, tables::A.mandatory()),
         frame: None,
     };
     let mut out = Vec::new();

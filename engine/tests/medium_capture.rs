@@ -5,8 +5,8 @@
 mod world;
 
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
-use airloom_engine::medium::phy::Channel;
-use airloom_engine::medium::{Kind, Membership, RadioId, RadioSettings, Roaming};
+use airloom_engine::medium::phy::{Channel, tables};
+use airloom_engine::medium::{Kind, Membership, RadioId, RadioSettings, RateSettings, Roaming};
 use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
@@ -154,6 +154,7 @@ fn no_frame_brings_the_writer_down() {
             addresses: [[dice.bits() as u8; 6]; 3],
             ssid: "",
             beacon: Span::from_nanos(dice.bits()),
+            rates: (&tables::A, dice.bits() as u32),
             frame: None,
         };
         let mut out = Vec::new();
@@ -186,6 +187,7 @@ fn a_senders_own_view_is_marked_and_has_no_signal() {
         addresses: [[2; 6]; 3],
         ssid: "",
         beacon: Span::ZERO,
+        rates: (&tables::A, 1),
         frame: None,
     };
     let own = heard.at_sender();
@@ -197,4 +199,39 @@ fn a_senders_own_view_is_marked_and_has_no_signal() {
     assert_eq!(u16::from_le_bytes([out[2], out[3]]), 24);
     assert_eq!(out[16], 0x10, "the sender does not know that a receiver lost it");
     assert!(check_is_right(&out[24..]));
+}
+
+#[test]
+fn the_rates_of_a_layer_fill_one_element_or_two() {
+    let elements = |phy: &str| {
+        let mut world = World::new(1, reference_loss());
+        let membership = Membership::AccessPoint { ssid: "lab".into(), beacon_ns: 102_400_000 };
+        let channel = if phy == "802.11a" { 36 } else { 1 };
+        let lowest = tables::by_name(phy).expect("known").rates[0].bits_per_second;
+        let rate = RateSettings::Constant(u64::from(lowest));
+        let settings =
+            RadioSettings { phy: phy.into(), channel, membership, rate, ..RadioSettings::default() };
+        world.add(settings.clone(), 0.0, 0.0);
+        world.add(RadioSettings { membership: RadioSettings::default().membership, ..settings }, 5.0, 0.0);
+        world.medium.set_sniffing(true);
+        world.run(at(1.0));
+        let beacon = read(&world.sinks.sniffs[0].1);
+        assert_eq!(beacon.frame[0], 0x80);
+        let mut rest = &beacon.frame[36..beacon.frame.len() - 4];
+        let mut found = Vec::new();
+        while let [identifier, length, octets @ ..] = rest {
+            let (value, after) = octets.split_at(usize::from(*length));
+            if [1, 50].contains(identifier) {
+                found.push((*identifier, value.to_vec()));
+            }
+            rest = after;
+        }
+        assert!(rest.is_empty());
+        found
+    };
+    let five = vec![0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c];
+    assert_eq!(elements("802.11a"), [(1, five)]);
+    assert_eq!(elements("802.11b"), [(1, vec![0x82, 0x84, 0x8b, 0x96])]);
+    let both = vec![0x82, 0x84, 0x8b, 0x8c, 0x12, 0x96, 0x98, 0x24];
+    assert_eq!(elements("802.11bg"), [(1, both), (50, vec![0xb0, 0x48, 0x60, 0x6c])]);
 }

@@ -221,17 +221,71 @@ fn no_frame_is_lost_or_made() {
     assert!(world.sinks.delivered > 3_000, "{}", world.sinks.delivered);
 }
 
+/// An access point or a station of a network that hops.
+fn member(membership: Membership, sequence: u16) -> RadioSettings {
+    RadioSettings { membership, hops: Some(hops(2, sequence, 20 * MS, MS)), ..at_rate(36.0) }
+}
+
+fn access_point(sequence: u16) -> RadioSettings {
+    member(Membership::AccessPoint { ssid: "net".into(), beacon_ns: 102_400_000 }, sequence)
+}
+
+fn station(sequence: u16, active: bool) -> RadioSettings {
+    let channels = CHANNELS.to_vec();
+    member(
+        Membership::Station(Roaming { ssid: "net".into(), active, channels, ..Roaming::default() }),
+        sequence,
+    )
+}
+
+#[test]
+fn a_station_joins_an_access_point_that_hops_as_it_does() {
+    for active in [false, true] {
+        let mut world = World::new(1, reference_loss());
+        let ap = world.add(access_point(0), 0.0, 0.0);
+        let same = world.add(station(0, active), 5.0, 0.0);
+        let other = world.add(station(3, active), 0.0, 5.0);
+        world.run(at(0.5));
+        assert_eq!(world.medium.access_point(same), Some(ap), "active: {active}");
+        assert_eq!(world.medium.access_point(other), None, "they never meet");
+        for millisecond in 0..200 {
+            world.run(at(0.5) + Span::from_nanos(millisecond * MS));
+            assert_eq!(world.medium.channel(same), world.medium.channel(ap));
+        }
+        // As between two radios without an access point, less its beacons.
+        let alone = flows(&[Some(hops(2, 0, 20 * MS, MS))], 5.0)[0];
+        let (from, to) = if active { (same, ap) } else { (ap, same) };
+        world.saturate(at(1.0), from, to, PAYLOAD);
+        world.start_counting(at(1.0));
+        world.run(at(6.0));
+        let flow = world.goodput(from, to, Span::from_secs(5));
+        assert!((flow / alone - 1.0).abs() < 0.02, "{flow} of {alone}");
+    }
+}
+
+#[test]
+fn a_station_that_hops_roams_to_a_stronger_access_point_of_its_sequence() {
+    let mut world = World::new(1, reference_loss());
+    let (near, far) = (world.add(access_point(1), 0.0, 0.0), world.add(access_point(1), 60.0, 0.0));
+    let walker = world.add(station(1, false), 2.0, 0.0);
+    world.run(at(1.0));
+    assert_eq!(world.medium.access_point(walker), Some(near));
+    let place = RadioChange::Position(Position::new(58.0, 0.0, 0.0));
+    world.medium.change(walker, &place, &mut world.sinks);
+    world.run(at(4.0));
+    assert_eq!(world.medium.access_point(walker), Some(far));
+    assert_eq!(world.medium.channel(walker), world.medium.channel(far));
+}
+
 #[test]
 fn what_cannot_hop_is_refused() {
     let place = || Box::new(Static(Position::new(0.0, 0.0, 0.0)));
     let good = RadioSettings { hops: Some(hops(1, 0, 20 * MS, MS)), ..RadioSettings::default() };
-    let station = Membership::Station(Roaming { ssid: "a".to_owned(), ..Roaming::default() });
     let cases = [
         (RadioSettings { hops: Some(hops(5, 0, MS, 0)), ..good.clone() }, "hops.step"),
         (RadioSettings { hops: Some(hops(1, 5, MS, 0)), ..good.clone() }, "hops.sequence"),
         (RadioSettings { hops: Some(hops(1, 0, MS, MS)), ..good.clone() }, "hops.switch"),
-        (RadioSettings { membership: station, ..good.clone() }, "neither stations nor"),
-        (RadioSettings { membership: Membership::Wlan, ..good.clone() }, "neither stations nor"),
+        (RadioSettings { membership: Membership::Wlan, ..good.clone() }, "a stack of the node's own"),
         (RadioSettings { phy: "802.11g".to_owned(), channel: 1, ..good.clone() }, "no channel 36"),
     ];
     for (settings, words) in cases {

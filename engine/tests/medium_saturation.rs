@@ -34,7 +34,7 @@ fn one_flow_is_the_closed_form() {
 
 #[test]
 fn one_flow_of_802_11b_and_g_is_the_closed_form() {
-    for phy in [&tables::B_LONG, &tables::B_SHORT, &tables::G] {
+    for phy in [&tables::B_LONG, &tables::B_SHORT, &tables::G, &tables::BG] {
         for (index, rate) in (0u8..).zip(phy.rates) {
             let ack = phy.rates[usize::from(phy.response(index, phy.mandatory()))].airtime(ACK_OCTETS);
             let slots = phy.slot * u64::from(phy.cw_min);

@@ -3,7 +3,7 @@
 //! Input: 16 octets of description, the rest is the node's frame.
 
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
-use airloom_engine::medium::phy::Channel;
+use airloom_engine::medium::phy::{Channel, tables};
 use airloom_engine::medium::{Kind, RadioId};
 use airloom_engine::time::{Instant, Span};
 
@@ -52,6 +52,7 @@ pub fn run(data: &[u8]) {
         addresses: [[t0; 6], [t1; 6], [t2; 6]],
         ssid,
         beacon: Span::from_nanos(u64::from_be_bytes([b0, b1, o0, o1, s0, s1, c0, c1])),
+        rates: (tables::ALL[usize::from(way) % tables::ALL.len()], u32::from(number(b0, b1))),
         frame: None,
     };
     let mut out = vec![0xaa; usize::from(name)];

@@ -147,7 +147,7 @@ impl Radio {
 
     /// The lock to take if the receiver follows this frame; `None` if it cannot decode it.
     pub(super) fn lock_offered(&self, signal: &Signal, ear: &Heard) -> Option<Lock> {
-        let kindred = ear.tuned && self.phy.rates[0].modulation.is_spread() == signal.spread;
+        let kindred = ear.tuned && self.phy.decodes(signal.spread);
         kindred.then(|| signal.lock(ear.power, Signal::arrival(ear, signal.start)))
     }
 

@@ -7,10 +7,11 @@
 
 use super::header::flag;
 use super::mac::priority;
-use super::phy::Channel;
+use super::phy::{Channel, Phy, Rate};
 use super::radio::{Kind, RadioId};
 use crate::frame::Frame;
 use crate::time::{Instant, Span};
+use std::ops::Range;
 
 /// A captured frame, seen at one receiver, at its sender, or by an ideal monitor of the channel.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,8 @@ pub struct Sniffed<'a> {
     pub ssid: &'a str,
     /// Beacon interval.
     pub beacon: Span,
+    /// The physical layer of the sender, and the bit set of its basic rates.
+    pub rates: (&'static Phy, u32),
     /// The node's frame, for data frames.
     pub frame: Option<Frame>,
 }
@@ -83,6 +86,9 @@ pub enum Direction {
     /// From the access point.
     FromAccessPoint,
 }
+
+/// Rates of a supported rates element.
+const MOST_RATES: usize = 8;
 
 /// Link type of such captures (LINKTYPE_IEEE802_11_RADIOTAP).
 pub const LINK_TYPE: u16 = 127;
@@ -262,17 +268,44 @@ fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
                 }
                 _ => out.extend_from_slice(&[capability[0], capability[1], 0, 0, 1, 0xc0]),
             }
-            out.extend_from_slice(&[1, 8, 0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c]);
+            let (phy, basic) = sniffed.rates;
+            let [supported, extended] = rate_elements(phy, basic);
+            out.extend(supported);
             if matches!(kind, Kind::Beacon | Kind::ProbeResponse) {
                 out.extend_from_slice(&[3, 1, u8::try_from(sniffed.channel.number).unwrap_or(0)]);
                 let last: &[u8] = if independent { &[6, 2, 0, 0] } else { &[5, 4, 0, 1, 0, 0] };
                 out.extend_from_slice(last);
             }
+            out.extend(extended);
             // The SSID may have been changed while the frame was queued; the frame keeps its
             // length.
             out.resize(start + length, 0);
         }
     }
+}
+
+/// Octets of the elements of [`rate_elements`].
+pub(super) fn rate_octets(phy: &Phy) -> u32 {
+    let more = phy.rates.len().saturating_sub(MOST_RATES);
+    let elements = if more > 0 { 2 } else { 1 };
+    u32::try_from(2 * elements + phy.rates.len()).unwrap_or(u32::MAX)
+}
+
+/// Supported rates, at most eight, and extended supported rates for the rest, in units of 500 kbit/s;
+/// the highest bit marks a basic rate (802.11-2020 9.4.2.3, 9.4.2.13).
+fn rate_elements(phy: &Phy, basic: u32) -> [impl Iterator<Item = u8> + '_; 2] {
+    let element = move |identifier: u8, range: Range<usize>| {
+        let rates = &phy.rates[range.clone()];
+        let head = [identifier, u8::try_from(rates.len()).unwrap_or(0)];
+        let octet = move |(rate, index): (&Rate, usize)| {
+            let units = u8::try_from(rate.bits_per_second / 500_000).unwrap_or(0x7f);
+            if basic >> index & 1 == 1 { units | 0x80 } else { units }
+        };
+        let shown = if rates.is_empty() { 0 } else { head.len() };
+        head.into_iter().take(shown).chain(rates.iter().zip(range).map(octet))
+    };
+    let first = phy.rates.len().min(MOST_RATES);
+    [element(1, 0..first), element(50, first..phy.rates.len())]
 }
 
 /// The BSSID of an independent cell. It derives from the cell's name, so members agree without

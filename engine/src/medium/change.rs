@@ -263,7 +263,8 @@ impl Medium {
 
     /// Tunes a radio to a channel.
     pub(super) fn retune(&mut self, index: usize, channel: Channel) {
-        if self.reach.places[index].channel == channel {
+        // The sequence of a radio that hops decides.
+        if self.reach.places[index].channel == channel || self.radios[index].hops.is_some() {
             return;
         }
         if self.radios[index].wideband.is_some() {

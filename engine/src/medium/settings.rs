@@ -16,7 +16,7 @@ use super::slots::SlotSettings;
 pub struct RadioSettings {
     /// Hardware address.
     pub mac: [u8; 6],
-    /// Physical layer by name: `802.11a`, `802.11g`, `802.11b`, `802.11b-short`.
+    /// Physical layer by name: `802.11a`, `802.11g`, `802.11b`, `802.11b-short`, `802.11bg`.
     pub phy: String,
     /// Channel number.
     pub channel: u16,
@@ -75,8 +75,8 @@ pub struct RadioSettings {
     pub as_ns3: bool,
     /// Time slots in which it starts exchanges; `None` for any time.
     pub slots: Option<SlotSettings>,
-    /// Hopping sequence, instead of `channel`; for radios that are neither stations nor those of
-    /// 802.11 stacks, which choose channels themselves.
+    /// Hopping sequence, instead of `channel`; not for radios of 802.11 stacks, which choose channels
+    /// themselves.
     pub hops: Option<HopSettings>,
     /// Code by which its symbols are spread; `None` for no spreading.
     pub code: Option<CodeSettings>,
@@ -433,12 +433,12 @@ impl RadioSettings {
             for &number in &settings.channels {
                 hops.push(tuned(radio, phy, number)?);
             }
-            if !matches!(self.membership, Membership::AdHoc { .. } | Membership::AccessPoint { .. }) {
+            if matches!(self.membership, Membership::Wlan) {
                 return Err(SettingsError::Range {
                     radio: radio_name(),
                     setting: "hops",
                     value: "a sequence".to_owned(),
-                    range: "radios that do not choose their channel: neither stations nor wireless devices",
+                    range: "radios without a stack of the node's own, which chooses the channel",
                 });
             }
         }

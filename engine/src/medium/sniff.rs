@@ -157,6 +157,7 @@ impl Medium {
             addresses: [receiver, sending.addresses.map_or(own, |[_, transmitter]| transmitter), network],
             ssid: self.network_name(sending.from as usize, sending.kind),
             beacon,
+            rates: (sender.phy, sender.basic),
             frame: sending.frame,
         }
     }

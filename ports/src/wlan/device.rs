@@ -8,7 +8,9 @@ use airloom_engine::frame::{BufferId, Frame, Pool};
 use airloom_engine::medium::phy::Phy;
 use airloom_engine::medium::wlan::{Attempt, RxStatus, TxRequest, TxStatus};
 
-use super::hwsim::{self, Address, Content, Message, NO_ACK, RTS, Reception, STEPS, Status, Step, Transmission};
+use super::hwsim::{
+    self, Address, Content, Message, NO_ACK, RTS, Reception, STEPS, Status, Step, Transmission,
+};
 use super::rates;
 
 /// Maximum number of a guest's radios (`radios` of `mac80211_hwsim`).

@@ -31,7 +31,7 @@ def tuned(phy: str, channel: int) -> dict[str, Any]:
     ("phy", "number"),
     [("802.11a", number) for number in FIVE]
     + [("802.11b", number) for number in TWO]
-    + [("802.11g", number) for number in TWO if number < 14],
+    + [(phy, number) for phy in ("802.11g", "802.11bg") for number in TWO if number < 14],
 )
 def test_a_channel_has_one_frequency(phy: str, number: int) -> None:
     mhz = tuned(phy, number)["mhz"]
@@ -40,13 +40,13 @@ def test_a_channel_has_one_frequency(phy: str, number: int) -> None:
     assert channels.number_of(number, phy) == number
 
 
-@pytest.mark.parametrize("phy", ["802.11a", "802.11b", "802.11g"])
+@pytest.mark.parametrize("phy", ["802.11a", "802.11b", "802.11bg", "802.11g"])
 @pytest.mark.parametrize("frequency", ["5181 MHz", "2412.5 MHz", "1 GHz", "2413 MHz"])
 def test_between_channels_there_is_none(phy: str, frequency: str) -> None:
     assert channels.number_of(Frequency(frequency), phy) == 0
 
 
-@pytest.mark.parametrize("phy", ["802.11a", "802.11b", "802.11g"])
+@pytest.mark.parametrize("phy", ["802.11a", "802.11b", "802.11bg", "802.11g"])
 def test_the_default_channel_exists(phy: str) -> None:
     assert tuned(phy, channels.default_number(phy))["settings"]["channel"] == channels.default_number(phy)
 

@@ -3,6 +3,7 @@
 use super::{Cell, WEIGHT, number};
 use crate::math;
 use crate::medium::air::Sending;
+use crate::medium::capture;
 use crate::medium::phy::Channel;
 use crate::medium::radio::{Kind, RadioId, To, Waiting};
 use crate::medium::reach::Heard;
@@ -43,16 +44,17 @@ impl Medium {
         if !self.radios[index].switched_on {
             return;
         }
-        // Elements: fixed fields 12, name 2 and up to 32, rates 10, channel 3; traffic map 6, or
-        // parameters of an independent cell 4.
+        // Elements: fixed fields 12, name 2 and up to 32, rates, channel 3; traffic map 6, or parameters
+        // of an independent cell 4.
+        let rates = capture::rate_octets(self.radios[index].phy);
         let last = if matches!(self.radios[index].cell, Cell::AdHoc(_)) { 4 } else { 6 };
         let body = match kind {
-            Kind::Beacon | Kind::ProbeResponse => 12 + 2 + 10 + 3 + last,
-            Kind::ProbeRequest => 2 + 10,
-            Kind::AssociationRequest => 4 + 2 + 10,
+            Kind::Beacon | Kind::ProbeResponse => 12 + 2 + rates + 3 + last,
+            Kind::ProbeRequest => 2 + rates,
+            Kind::AssociationRequest => 4 + 2 + rates,
             Kind::Authentication => 6,
             Kind::Deauthentication => 2,
-            _ => 6 + 10,
+            _ => 6 + rates,
         };
         let named = match kind {
             Kind::AssociationResponse | Kind::Authentication | Kind::Deauthentication => 0,

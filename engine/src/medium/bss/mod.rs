@@ -4,6 +4,7 @@
 //! point of its network, and scans for a better one when the beacons become weak or cease (IEEE Std
 //! 802.11-2020, 11.1 and 11.3). Authentication is open and needs no separate frames. A station that
 //! joins an access point leaves all others: the distribution system is assumed to inform them.
+//! A station that hops does not look on channels one after the other: it listens on its sequence.
 //!
 //! Independent cells with the same name are one cell; joining it takes no frames. At each beacon
 //! time every member draws a delay, and the first to send cancels the beacons of the others
@@ -321,10 +322,14 @@ impl Medium {
     }
 
     fn look_for_network(&mut self, index: usize, outside: &mut impl Outside) {
-        let Cell::Station(station) = &mut self.radios[index].cell else { return };
+        let now = self.now;
+        let radio = &mut self.radios[index];
+        let hopping = radio.hops.as_ref().map(|hops| vec![hops.channel(now)]);
+        let Cell::Station(station) = &mut radio.cell else { return };
         station.asking = None;
         let order = Order {
-            channels: station.channels.clone(),
+            // A station that hops listens where its sequence leads it.
+            channels: hopping.unwrap_or_else(|| station.channels.clone()),
             dwell: Span::from_nanos(station.roaming.dwell_ns),
             active: station.roaming.active,
             ssid: station.roaming.ssid.clone(),

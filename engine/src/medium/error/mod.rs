@@ -21,8 +21,8 @@ use crate::math;
 /// Probability that bits are received without error.
 pub trait ErrorModel: Send + Sync {
     /// Natural logarithm of the probability that one bit of this modulation and code is received
-    /// without error at the given ratio of signal to interference and noise (linear, not dB, in the
-    /// bandwidth of the physical layer). At most 0.
+    /// without error at the given ratio of signal to interference and noise (linear, not dB, in
+    /// [`Modulation::bandwidth_hz`]). At most 0.
     fn ln_bit(&self, modulation: Modulation, coding: Coding, ratio: f64) -> f64;
 }
 
@@ -118,6 +118,18 @@ impl Curve {
     }
 }
 
+/// A model whose ratios count in another bandwidth than those that it is asked for.
+struct Scaled<'a> {
+    model: &'a dyn ErrorModel,
+    scale: f64,
+}
+
+impl ErrorModel for Scaled<'_> {
+    fn ln_bit(&self, modulation: Modulation, coding: Coding, ratio: f64) -> f64 {
+        self.model.ln_bit(modulation, coding, ratio * self.scale)
+    }
+}
+
 /// An error model, tabulated for the rates of one physical layer.
 pub struct Decoder {
     payload: Vec<Curve>,
@@ -125,10 +137,13 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Tabulates `model`; between points, 0.05 dB apart, the logarithm is interpolated.
+    /// Tabulates `model` for ratios in the noise bandwidth of the layer; between points, 0.05 dB apart, the logarithm is interpolated.
     #[must_use]
     pub fn new(model: &dyn ErrorModel, phy: &Phy) -> Self {
-        let curve = |(modulation, coding)| Curve::new(model, modulation, coding);
+        let curve = |(modulation, coding): (Modulation, Coding)| {
+            let scale = f64::from(phy.bandwidth_hz) / f64::from(modulation.bandwidth_hz());
+            Curve::new(&Scaled { model, scale }, modulation, coding)
+        };
         Self {
             payload: phy.rates.iter().map(|rate| curve((rate.modulation, rate.coding))).collect(),
             header: phy.rates.iter().map(|rate| curve(rate.header)).collect(),
@@ -186,7 +201,10 @@ mod tests {
             for (index, rate) in (0u8..).zip(phy.rates) {
                 for step in 0..2000 {
                     let ratio = math::linear(-10.0 + f64::from(step) * 0.02);
-                    let direct = math::exp(Standard.ln_bit(rate.modulation, rate.coding, ratio) * 12_000.0);
+                    // The noise of 802.11bg is that of 20 MHz, and the model of its CCK counts 22 MHz.
+                    let both = phy.name == "802.11bg" && rate.modulation.is_spread();
+                    let counted = if both { ratio * 20.0 / 22.0 } else { ratio };
+                    let direct = math::exp(Standard.ln_bit(rate.modulation, rate.coding, counted) * 12_000.0);
                     let tabled = math::exp(decoder.payload(index, ratio, 12_000.0));
                     assert!(
                         (direct - tabled).abs() < 2e-3,

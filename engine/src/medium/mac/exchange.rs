@@ -39,7 +39,10 @@ impl Medium {
     fn ack_timed_out(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
         let radio = &mut self.radios[index];
         let Stage::Awaiting(lane, what, until, _) = radio.stage else { return };
-        let begun = radio.lock.as_ref().is_some_and(|lock| lock.at + radio.phy.start_delay <= now);
+        let rate = radio.lanes[usize::from(lane)].queue.front().and_then(|first| first.rate).unwrap_or(0);
+        let asked = if what == Kind::Cts { radio.request_rate(rate) } else { rate };
+        let delay = radio.response_delay(asked);
+        let begun = radio.lock.as_ref().is_some_and(|lock| lock.at + delay <= now);
         if begun {
             radio.stage = Stage::Awaiting(lane, what, until, true);
         } else {
@@ -119,7 +122,7 @@ impl Medium {
         }
         let radio = &mut self.radios[index];
         radio.lanes[lane].queue[0].rate = Some(rate);
-        let request = radio.control.unwrap_or_else(|| radio.phy.response(rate, radio.basic));
+        let request = radio.request_rate(rate);
         let clear = radio.answer_time(request);
         let duration = clear + radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
         radio.counts.requests += 1;
@@ -238,7 +241,7 @@ impl Medium {
         match (sending.kind, sending.to) {
             (Kind::Ack | Kind::Cts, _) => self.release(index, now),
             (Kind::Rts, _) => {
-                let until = now + radio.ack_timeout();
+                let until = now + radio.ack_timeout(sending.rate);
                 let Stage::Sending(lane) = radio.stage else { return };
                 radio.stage = Stage::Awaiting(lane, Kind::Cts, until, false);
             }
@@ -258,7 +261,7 @@ impl Medium {
                 self.finish(index, lane, now, outside);
             }
             _ => {
-                let until = now + radio.ack_timeout();
+                let until = now + radio.ack_timeout(sending.rate);
                 radio.stage = Stage::Awaiting(sending.lane, Kind::Ack, until, false);
                 if let Some(waiting) = radio.lanes[lane].queue.front_mut() {
                     waiting.reached |= reached;

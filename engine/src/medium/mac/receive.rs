@@ -19,8 +19,8 @@ impl Radio {
     /// Time after a request-to-send at this rate within which a frame must follow; otherwise its
     /// NAV is reset (10.3.2.4).
     pub(in crate::medium) fn unanswered_after(&self, rate: u8) -> Span {
-        let clear = self.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
-        self.phy.sifs * 2 + clear + self.phy.start_delay + self.slot * 2
+        let rate = &self.phy.rates[usize::from(rate)];
+        self.phy.sifs * 2 + rate.airtime(ACK_OCTETS) + rate.start_delay() + self.slot * 2
     }
 }
 
@@ -81,7 +81,9 @@ impl Medium {
         radio.reserved_until = until;
         if sending.kind == Kind::Rts {
             // Without a clear-to-send the NAV is reset: check after the time for a response.
-            let wait = radio.unanswered_after(sending.rate);
+            let sent = self.radios[sending.from as usize].phy;
+            let radio = &self.radios[index];
+            let wait = radio.unanswered_after(radio.phy.same_rate(sent, sending.rate));
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             self.calendar.push(at + wait, Class::Timer, number, Event::NavReset { radio: number, since: at });
         }
@@ -101,8 +103,9 @@ impl Medium {
 
     fn for_me(&mut self, at: Instant, sending: &mut Sending, ear: &Ear, outside: &mut impl Outside) {
         let index = ear.radio as usize;
+        let sent = self.radios[sending.from as usize].phy;
         let radio = &mut self.radios[index];
-        let rate = radio.phy.response(sending.rate, radio.basic);
+        let rate = radio.phy.response(radio.phy.same_rate(sent, sending.rate), radio.basic);
         let spent = radio.phy.sifs + radio.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
         let left = sending.duration.saturating_sub(spent);
         let answer = |kind| Answer {

@@ -35,9 +35,19 @@ impl Radio {
         self.phy.sifs + self.airtime(self.phy.response(rate, self.basic), ACK_OCTETS)
     }
 
-    /// Time-out for the start of a response.
-    pub(super) fn ack_timeout(&self) -> Span {
-        self.phy.sifs + self.slot + self.phy.start_delay + self.round_trip()
+    /// Time-out for the start of the response to a frame at this rate.
+    pub(super) fn ack_timeout(&self, rate: u8) -> Span {
+        self.phy.sifs + self.slot + self.response_delay(rate) + self.round_trip()
+    }
+
+    /// Time after which the start of the response to a frame at this rate is indicated.
+    pub(super) fn response_delay(&self, rate: u8) -> Span {
+        self.phy.rates[usize::from(self.phy.response(rate, self.basic))].start_delay()
+    }
+
+    /// Rate of the request-to-send for a frame at this rate.
+    pub(super) fn request_rate(&self, rate: u8) -> u8 {
+        self.control.unwrap_or_else(|| self.phy.response(rate, self.basic))
     }
 
     pub(super) fn round_trip(&self) -> Span {
@@ -83,7 +93,7 @@ impl Radio {
         let mut time = Span::ZERO;
         let (octets, _) = self.piece(&next);
         if self.announces(&next, octets) {
-            let request = self.control.unwrap_or_else(|| self.phy.response(rate, self.basic));
+            let request = self.request_rate(rate);
             time = self.airtime(request, RTS_OCTETS) + self.answer_time(request) + self.phy.sifs;
         }
         loop {

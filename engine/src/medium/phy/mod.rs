@@ -42,6 +42,12 @@ impl Modulation {
     pub const fn is_spread(self) -> bool {
         matches!(self, Self::Dbpsk | Self::Dqpsk | Self::Cck4 | Self::Cck8)
     }
+
+    /// Bandwidth of the noise that its error models count: 22 MHz with DSSS and CCK, 20 MHz with OFDM.
+    #[must_use]
+    pub const fn bandwidth_hz(self) -> u32 {
+        if self.is_spread() { 22_000_000 } else { 20_000_000 }
+    }
 }
 
 /// Rate of the convolutional code.
@@ -89,6 +95,13 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// Time from the start of a frame to the indication of its start (aRxPHYStartDelay): preamble and
+    /// header, 20 us with OFDM, 192 us or 96 us with DSSS and CCK.
+    #[must_use]
+    pub const fn start_delay(&self) -> Span {
+        Span::from_nanos(self.preamble_ns as u64)
+    }
+
     /// Time from the first symbol of the preamble to the end of the frame.
     ///
     /// OFDM (17.4.3): preamble + symbol * ceil((16 + 8 octets + 6) / bits per symbol) + extension.
@@ -118,8 +131,6 @@ pub struct Phy {
     pub sifs: Span,
     /// Time to detect a signal and a busy channel (upper bound of aCCATime).
     pub detect: Span,
-    /// Time from the start of a frame to the indication of its start (aRxPHYStartDelay).
-    pub start_delay: Span,
     /// Smallest contention window.
     pub cw_min: u16,
     /// Largest contention window.
@@ -152,11 +163,29 @@ impl Phy {
         self.sifs + self.difs() + lowest.airtime(ACK_OCTETS)
     }
 
+    /// True if it has rates of clauses 15 and 16, or of OFDM, as asked.
+    #[must_use]
+    pub fn decodes(&self, spread: bool) -> bool {
+        // Rates ascend: a table of both kinds begins with DSSS and ends with OFDM.
+        let ends = [self.rates.first(), self.rates.last()];
+        ends.into_iter().flatten().any(|rate| rate.modulation.is_spread() == spread)
+    }
+
     /// Index of the rate with this many bit/s.
     #[must_use]
     pub fn rate_index(&self, bits_per_second: u64) -> Option<u8> {
         let at = self.rates.iter().position(|rate| u64::from(rate.bits_per_second) == bits_per_second)?;
         u8::try_from(at).ok()
+    }
+
+    /// Index of the rate that another layer has at `index`; that of the lowest one if there is none.
+    #[must_use]
+    pub fn same_rate(&self, other: &Self, index: u8) -> u8 {
+        if core::ptr::eq(self.rates, other.rates) {
+            return index;
+        }
+        let rate = &other.rates[usize::from(index)];
+        self.rate_index(u64::from(rate.bits_per_second)).unwrap_or(0)
     }
 
     /// Bit set of the mandatory rates, by index.

@@ -31,7 +31,7 @@ fn longer(phy: &Phy, factor: u16) -> Phy {
     };
     // One table for each layer and factor in use, for the rest of the process.
     let rates = phy.rates.iter().map(rate).collect::<Vec<_>>().leak();
-    Phy { start_delay: phy.start_delay * u64::from(factor), rates, ..*phy }
+    Phy { rates, ..*phy }
 }
 
 #[cfg(test)]

@@ -80,7 +80,6 @@ const OFDM: Phy = Phy {
     slot: Span::from_micros(9),
     sifs: Span::from_micros(16),
     detect: Span::from_micros(4),
-    start_delay: Span::from_micros(20),
     cw_min: 15,
     cw_max: 1023,
     bandwidth_hz: 20_000_000,
@@ -89,12 +88,42 @@ const OFDM: Phy = Phy {
 };
 
 /// 802.11g without 802.11b stations: OFDM at 2.4 GHz, short slot.
-pub static G: Phy = Phy {
+pub static G: Phy = ERP;
+
+const ERP: Phy = Phy {
     name: "802.11g",
     sifs: Span::from_micros(10),
     bands: &[Band::Two],
     rates: &{ ofdm_rates(6_000) },
     ..OFDM
+};
+
+/// 802.11g with the rates of 802.11b: DSSS and CCK with long preambles, and OFDM, with the short slot.
+///
+/// The smallest window is that of stations with ERP-OFDM rates, 15 (18.4.4); the noise is that of
+/// 20 MHz for all rates.
+pub static BG: Phy = Phy {
+    name: "802.11bg",
+    rates: &{
+        let ([one, two, five, eleven], [six, nine, twelve, rest @ ..]) =
+            (spread_rates(false), ofdm_rates(6_000));
+        let [eighteen, twenty_four, thirty_six, forty_eight, fifty_four] = rest;
+        [
+            one,
+            two,
+            five,
+            six,
+            nine,
+            eleven,
+            twelve,
+            eighteen,
+            twenty_four,
+            thirty_six,
+            forty_eight,
+            fifty_four,
+        ]
+    },
+    ..ERP
 };
 
 /// 802.11b with long preambles.
@@ -105,7 +134,6 @@ const SPREAD: Phy = Phy {
     slot: Span::from_micros(20),
     sifs: Span::from_micros(10),
     detect: Span::from_micros(15),
-    start_delay: Span::from_micros(192),
     cw_min: 31,
     cw_max: 1023,
     bandwidth_hz: 22_000_000,
@@ -114,12 +142,7 @@ const SPREAD: Phy = Phy {
 };
 
 /// 802.11b with short preambles; 1 Mbit/s keeps the long one, as 16.2.2.3 requires.
-pub static B_SHORT: Phy = Phy {
-    name: "802.11b-short",
-    start_delay: Span::from_micros(96),
-    rates: &{ spread_rates(true) },
-    ..SPREAD
-};
+pub static B_SHORT: Phy = Phy { name: "802.11b-short", rates: &{ spread_rates(true) }, ..SPREAD };
 
 const fn spread_rates(short: bool) -> [Rate; 4] {
     [
@@ -131,7 +154,7 @@ const fn spread_rates(short: bool) -> [Rate; 4] {
 }
 
 /// All physical layers, whose names are used in scenarios.
-pub static ALL: [&Phy; 4] = [&A, &G, &B_LONG, &B_SHORT];
+pub static ALL: [&Phy; 5] = [&A, &G, &B_LONG, &B_SHORT, &BG];
 
 /// The physical layer with this name.
 #[must_use]
@@ -172,7 +195,29 @@ mod tests {
         assert_eq!(spaces(&A), (34, 94));
         assert_eq!(spaces(&G), (28, 10 + 28 + 50));
         assert_eq!(spaces(&B_LONG), (50, 10 + 50 + 304));
-        assert_eq!(ALL.map(|phy| micros(phy.detect)), [4, 4, 15, 15]);
+        assert_eq!(spaces(&BG), (28, 10 + 28 + 304));
+        assert_eq!(ALL.map(|phy| micros(phy.detect)), [4, 4, 15, 15, 4]);
+    }
+
+    #[test]
+    fn a_layer_of_both_kinds_answers_in_the_kind_of_the_frame() {
+        let rates: Vec<u32> = BG.rates.iter().map(|rate| rate.bits_per_second / 100_000).collect();
+        assert_eq!(rates, [10, 20, 55, 60, 90, 110, 120, 180, 240, 360, 480, 540]);
+        assert!(BG.decodes(true) && BG.decodes(false));
+        assert!(G.decodes(false) && !G.decodes(true) && B_LONG.decodes(true) && !B_LONG.decodes(false));
+        for basic in [BG.mandatory(), 0b10_0111] {
+            // The second basic set has no OFDM rate: the mandatory ones answer.
+            let answers = (0..12).map(|index| rates[usize::from(BG.response(index, basic))]);
+            assert_eq!(answers.collect::<Vec<_>>(), [10, 20, 55, 60, 60, 110, 120, 120, 240, 240, 240, 240]);
+        }
+        let delays = BG.rates.iter().map(|rate| micros(rate.start_delay()));
+        assert_eq!(delays.collect::<Vec<_>>(), [192, 192, 192, 20, 20, 192, 20, 20, 20, 20, 20, 20]);
+        for (index, rate) in (0u8..).zip(BG.rates) {
+            let other = if rate.modulation.is_spread() { &B_LONG } else { &G };
+            let there = other.same_rate(&BG, index);
+            assert_eq!(other.rates[usize::from(there)].airtime(1534), rate.airtime(1534));
+            assert_eq!(BG.same_rate(other, there), index);
+        }
     }
 
     #[test]

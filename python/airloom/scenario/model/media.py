@@ -196,8 +196,10 @@ class Radio(Tuning):
         description="ethernet (default): an Ethernet interface, and the engine's own 802.11 stack; wlan: a "
         "wireless device (phy) of the node's kernel",
     )
-    phy: Literal["802.11a", "802.11b", "802.11g"] | None = Field(
-        default=None, description="physical layer; 802.11a by default"
+    phy: Literal["802.11a", "802.11b", "802.11bg", "802.11g"] | None = Field(
+        default=None,
+        description="physical layer; 802.11a by default. 802.11g has the rates of OFDM alone, 802.11bg those "
+        "of 802.11b too",
     )
     gain: Ratio | None = Field(default=None, description="antenna gain, -20 to 60 dBi; 0 dBi by default")
     noise_figure: Ratio | None = Field(default=None, description="noise figure, 0 to 40 dB; 7 dB by default")
