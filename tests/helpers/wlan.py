@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from airloom import Scenario
 
 
 def hostapd(ssid: str, *more: str) -> str:
@@ -20,6 +24,44 @@ def supplicant(ssid: str, mhz: int, key: str = "key_mgmt=NONE") -> str:
     """The configuration of a station of this network."""
     network = f'ssid="{ssid}"\nscan_freq={mhz}\n{key}'
     return f"ctrl_interface=/run/wpa_supplicant\ncountry=US\nnetwork={{\n{network}\n}}\n"
+
+
+def pair(access_point: str, mhz: int, **radio: Any) -> Scenario:
+    """An access point with this configuration and a station, 10 m apart, in one guest."""
+    files = {"ap": {"/etc/hostapd.conf": access_point}, "sta": {"/etc/wpa.conf": supplicant("lab", mhz)}}
+    return Scenario.model_validate(
+        {
+            "name": "pair",
+            "kind": "uml",
+            "media": {"air": {"radio": {"device": "wlan", **radio}}},
+            "guests": {"box": {"kind": "uml"}},
+            "nodes": {
+                name: {
+                    "inside": "box",
+                    "position": [f"{10 * place} m", "0 m"],
+                    "radios": {"wlan0": {}},
+                    "files": said,
+                }
+                for place, (name, said) in enumerate(files.items())
+            },
+        }
+    )
+
+
+def join(up: Any) -> None:
+    """Starts the programs of a :func:`pair`, and waits until its station has joined."""
+    said(up["ap"], "hostapd -B /etc/hostapd.conf")
+    said(up["sta"], "wpa_supplicant -B -i wlan0 -c /etc/wpa.conf")
+    until(lambda: joined(up["sta"]), "the station does not join")
+
+
+def frames(capture: Path, wanted: str, *fields: str) -> list[list[str]]:
+    """Fields of the frames of a capture that match a display filter, by tshark."""
+    command = ["tshark", "-r", str(capture), "-Y", wanted, "-T", "fields"]
+    for field in fields:
+        command += ["-e", field]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return [line.split() for line in done.stdout.splitlines()]
 
 
 def needs(*programs: str) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import airloom
-from airloom import Scenario
 from helpers.kernels import needs_built
-from helpers.wlan import hostapd, joined, needs, said, supplicant, until
+from helpers.wlan import frames, hostapd, join, needs, pair, said
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(240), needs_built]
 
@@ -22,9 +20,7 @@ HOSTAPD = hostapd("lab", "wmm_ac_be_cwmin=10", "wmm_ac_be_cwmax=10")
 
 def times(capture: Path, wanted: str) -> list[float]:
     """Times of the frames that match a display filter, in seconds."""
-    command = ["tshark", "-r", str(capture), "-Y", wanted, "-T", "fields", "-e", "frame.time_relative"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return [float(line) for line in done.stdout.split()]
+    return [float(value) for (value,) in frames(capture, wanted, "frame.time_relative")]
 
 
 def gap(at: list[float]) -> float:
@@ -34,23 +30,9 @@ def gap(at: list[float]) -> float:
 
 def test_a_station_contends_as_its_access_point_says_and_asks_to_send(tmp_path: Path) -> None:
     needs("iw", "hostapd", "wpa_supplicant", "tshark", "ping")
-    scenario = {
-        "name": "edca",
-        "kind": "uml",
-        "media": {"air": {"radio": {"device": "wlan"}}},
-        "guests": {"box": {"kind": "uml"}},
-        "nodes": {
-            "ap": {"position": ["0 m", "0 m"], "files": {"/etc/hostapd.conf": HOSTAPD}},
-            "sta": {"position": ["10 m", "0 m"], "files": {"/etc/wpa.conf": supplicant("lab", 5180)}},
-        },
-    }
-    for node in scenario["nodes"].values():  # type: ignore[attr-defined]
-        node |= {"inside": "box", "radios": {"wlan0": {}}}
-    with airloom.Lab(Scenario.model_validate(scenario), out=tmp_path / "out", capture=True) as up:
-        ap, sta = up["ap"], up["sta"]
-        said(ap, "hostapd -B /etc/hostapd.conf")
-        said(sta, "wpa_supplicant -B -i wlan0 -c /etc/wpa.conf")
-        until(lambda: joined(sta), "the station does not join")
+    with airloom.Lab(pair(HOSTAPD, 5180), out=tmp_path / "out", capture=True) as up:
+        sta = up["sta"]
+        join(up)
         said(sta, "ping -q -c 1 -W 5 ap")
         # Each packet follows the response to the one before, and waits for the backoff after it.
         said(sta, "ping -q -f -c 60 -s 100 ap")
