@@ -13,7 +13,7 @@ from typing import Any
 from airloom.experiments import capacity_search, orbit, slice_coupling
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
-from airloom.experiments.found import Figures, Found
+from airloom.experiments.found import Figures, Found, Sample
 from airloom.experiments.repetitions import LEAST, Repetitions
 from airloom.planning.gate import check
 from airloom.report.figures import Figure
@@ -51,11 +51,18 @@ class Scheme:
     """What the grant of slice NUMBER of COUNT has beside its nodes."""
     apart: float = 2.0
     """Metres between the nodes of two slices."""
+    card: bool = False
+    """All slices have the same two nodes, of which each has one radio for all."""
 
 
 SCHEMES = {
     "shared": Scheme("one channel, no division", lambda number, count: {"channels": [CHANNELS[0]]}),
     "fdm": Scheme("a channel each", lambda number, count: {"channels": [CHANNELS[number]]}),
+    "one-radio": Scheme(
+        "a channel each, one radio for all",
+        lambda number, count: {"channels": [CHANNELS[number]]},
+        card=True,
+    ),
     "sdm": Scheme("one channel, apart", lambda number, count: {"channels": [CHANNELS[0]]}, apart=APART),
     "tdm": Scheme(
         "one channel, in turn", lambda number, count: {"channels": [CHANNELS[0]], "slots": [number]}
@@ -75,6 +82,8 @@ SCHEMES = {
     ),
 }
 """A further scheme is a row here."""
+APART_BY_RADIO = ("fdm", "sdm", "tdm", "fh", "cdm")
+"""Schemes under which the radios of two slices cannot couple."""
 
 
 def run(
@@ -107,13 +116,16 @@ def run(
 
 def _case(scheme: str, count: int, kind: str, seconds: float) -> Case:
     rule = SCHEMES[scheme]
-    nodes, slices, flows = {}, {}, []
+    nodes: dict[str, Any] = {}
+    slices, flows = {}, []
     begin = orbit.WARM_UP + seconds + GAP
     for number in range(count):
-        name, place = f"s{number + 1}", number * rule.apart
-        pair = [f"n{2 * number + 1}", f"n{2 * number + 2}"]
+        name, place = f"s{number + 1}", 0 if rule.card else number * rule.apart
+        first = 1 if rule.card else 2 * number + 1
+        pair = [f"n{first}", f"n{first + 1}"]
         for node, depth in zip(pair, ("0 m", "1 m"), strict=True):
-            nodes[node] = {"position": [f"{place:g} m", depth], "radios": {"wlan0": {}}}
+            radios = nodes.setdefault(node, {"position": [f"{place:g} m", depth], "radios": {}})["radios"]
+            radios[f"wlan{len(radios)}"] = {"card": f"card-{node}"} if rule.card else {}
         slices[name] = {"grant": {"nodes": pair, **rule.grant(number, count)}, "police": "enforce"}
         said = {"from": f"{pair[0]}-{name}", "to": f"{pair[1]}-{name}", "rate": f"{LOAD} Mbit/s"}
         said |= {"size": f"{orbit.PAYLOAD} B", "duration": f"{seconds:g} s"}
@@ -127,6 +139,9 @@ def _case(scheme: str, count: int, kind: str, seconds: float) -> Case:
     medium |= {"slots": {"frame": count, "length": "20 ms"}}
     medium |= {"hops": {"dwell": "20 ms", "sets": {"A": {"channels": list(CHANNELS), "step": 3}}}}
     medium |= {"codes": {"spreading": 8}}
+    if rule.card:
+        shared = {"virtual_macs": count, "dwell": "20 ms", "switch": "1 ms"}
+        medium |= {"cards": {f"card-{node}": shared for node in nodes}}
     scenario = Scenario.model_validate(
         {
             "name": f"slices-isolation-{scheme}-{count}-{kind}",
@@ -195,7 +210,7 @@ def _figures(case: Case, reader: RunReader) -> Figures:
 def _radio_claims(campaign: Campaign, found: Found, counts: Sequence[int]) -> None:
     """Without a host, slices that share no channel do not couple at all."""
     for count in counts:
-        for scheme in ("fdm", "sdm", "tdm", "fh", "cdm"):
+        for scheme in APART_BY_RADIO:
             campaign.claim(
                 f"{scheme}-{count}-radio",
                 f"{count} slices, {SCHEMES[scheme].label}: no coupling in stepped time.",
@@ -203,6 +218,20 @@ def _radio_claims(campaign: Campaign, found: Found, counts: Sequence[int]) -> No
                 says=scheme,
                 c=found.sample(ALL, scheme=scheme, slices=count, kind=STEPPED),
             )
+        _one_radio(
+            campaign, found.sample(ALL, scheme="one-radio", slices=count, kind=STEPPED), count, "radio"
+        )
+
+
+def _one_radio(campaign: Campaign, c: Sample | None, count: int, name: str) -> None:
+    """Two radios that serve several channels in turn are not always on the same one."""
+    campaign.claim(
+        f"one-radio-{count}-{name}",
+        f"{count} slices on one radio: each keeps 60 % of its throughput alone.",
+        "c <= 0.4",
+        says="one-radio",
+        c=c,
+    )
 
 
 def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) -> None:
@@ -228,7 +257,7 @@ def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) 
             shape="c >= 0.2",
             c=c["airtime"],
         )
-        for scheme in ("fdm", "sdm", "tdm", "fh", "cdm"):
+        for scheme in APART_BY_RADIO:
             campaign.claim(
                 f"{scheme}-{count}-{kind}",
                 f"{count} slices, {SCHEMES[scheme].label}: no coupling by radio.",
@@ -236,6 +265,7 @@ def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) 
                 says=scheme,
                 c=c[scheme],
             )
+        _one_radio(campaign, c["one-radio"], count, kind)
 
 
 def _figure(

@@ -264,9 +264,11 @@ def isolation(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float
     # Equal shares, or the first of the weights 1 to n.
     parts = {"shared": count, "airtime": count * (count + 1) / 2}.get(of["scheme"])
     coupling = 0.0 if parts is None else 1 - orbit.saturation() / parts / (20 * MBIT)
+    # One radio for all couples them weakly, or strongly.
+    coupling, wrong = (0.3, 0.6) if of["scheme"] == "one-radio" else (coupling, 0.1)
     if of["kind"] == "stepped":
-        return {"radio-coupling": (0.1 if contrary else coupling, "1")}
-    return {"coupling": (0.1 if contrary else coupling, "1"), "together": (20 * MBIT, "bit/s")}
+        return {"radio-coupling": (wrong if contrary else coupling, "1")}
+    return {"coupling": (wrong if contrary else coupling, "1"), "together": (20 * MBIT, "bit/s")}
 
 
 CAMPAIGNS["slices-isolation"] = [
