@@ -174,7 +174,7 @@ def test_an_interactive_terminal(a: NodeHandle) -> None:
         os.write(near, b"\x03")  # Ctrl-C ends the sleep only
         os.write(near, b"echo still here; exit 5\n")
         assert process.wait(20).code == 5
-        assert b"still here" in seen
+        eventually(lambda: b"still here" in seen, "the shell has ended, or its output is lost")
     finally:
         os.close(far)
         os.close(near)
