@@ -1,12 +1,11 @@
 """Retries of a test that measures the machine, if the run's verdict reports a busy machine.
 
-A test uses the fixture ``tries``, and passes the verdict of each run before it asserts::
+A test uses the fixture ``tries``, and judges each run before it asserts::
 
     def test_a_rate(tries):
         for attempt in tries:
             with attempt:
-                result = airloom.run(scenario, out=attempt.folder)
-                attempt.judge(result.verdict.status, result.verdict.reasons)
+                result = attempt.run(scenario)
                 assert rate(result) == pytest.approx(10e6, rel=0.03)
 
 A failed assertion in a run with verdict ``valid`` fails the test at once. The last try counts with
@@ -19,9 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pytest
+
+import airloom
 
 MOST = 3
 """Maximum number of tries of one test."""
@@ -38,18 +39,23 @@ class Attempt:
         self.folder = folder
         self.failed: AssertionError | None = None
         """The failed assertion, if it does not fail the test."""
-        self._verdict: tuple[str, str] | None = None
+        self._doubts: list[str] = []
+
+    def run(self, scenario: airloom.Scenario, name: str = "run", **options: Any) -> airloom.RunResult:
+        """Runs a scenario in a folder ``name`` of the try's own, and judges the run."""
+        result = airloom.run(scenario, out=self.folder / name, **options)
+        self.judge(result.verdict.status, result.verdict.reasons)
+        return result
 
     def judge(self, status: str, reasons: Sequence[str] = ()) -> None:
-        """Records the verdict of the run and its reasons."""
-        self._verdict = (status, "; ".join(reasons))
+        """Records the verdict of a run and its reasons; the try is as doubtful as any of its runs."""
+        if status != "valid":
+            self._doubts.append(f"{status}: {'; '.join(reasons)}")
 
     @property
     def doubt(self) -> str:
-        """Returns why the run can't be trusted; empty if it can, or without a verdict."""
-        if self._verdict is None or self._verdict[0] == "valid":
-            return ""
-        return ": ".join(self._verdict)
+        """Returns why a run can't be trusted; empty if all can, or without a verdict."""
+        return "; ".join(self._doubts)
 
     def __enter__(self) -> Self:
         return self
