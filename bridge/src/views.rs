@@ -4,6 +4,7 @@ use airloom_engine::ledger::{Drops, HostLosses};
 use airloom_engine::time::Span;
 use airloom_engine::{Direction, DropReason, HostLoss, Ledger, LinkId, PortId, SwitchId, Tally};
 use airloom_ports::capture::Counts;
+use airloom_ports::carrier_drops::Unsent;
 use airloom_ports::port::Report;
 use airloom_ports::runtime::driver::Driven;
 use airloom_ports::runtime::lateness::{Histogram, Worst};
@@ -13,8 +14,16 @@ use airloom_ports::world::World;
 use pyo3::prelude::*;
 use serde::{Serialize, Serializer};
 
-/// Of a port: name, number, missed frames, whether it is disconnected, and a tunnel's counters.
-type PortState = (String, PortId, u64, bool, Option<Report>);
+/// Data of a port's view.
+struct PortState {
+    name: String,
+    id: PortId,
+    missed: u64,
+    unsent: Option<Unsent>,
+    gone: bool,
+    /// A tunnel's counters.
+    report: Option<Report>,
+}
 
 /// Data of a ledger view, copied on the engine's thread.
 pub struct LedgerState {
@@ -29,9 +38,13 @@ impl LedgerState {
     pub fn of(world: &mut World) -> Self {
         let ledger = world.engine.ledger().clone();
         let named = world.edge.ports.iter().zip(world.names.ports.iter());
-        let ports = named.map(|(attached, (name, id))| {
-            let report = attached.port.report().filter(|report| report.kind == tunnel::REPORT);
-            (name.to_owned(), id, attached.missed, attached.port.is_gone(), report)
+        let ports = named.map(|(attached, (name, id))| PortState {
+            name: name.to_owned(),
+            id,
+            missed: attached.missed,
+            unsent: attached.unsent(),
+            gone: attached.port.is_gone(),
+            report: attached.port.report().filter(|report| report.kind == tunnel::REPORT),
         });
         let (links, switches) = (world.names.links.iter(), world.names.switches.iter());
         Self {
@@ -58,8 +71,8 @@ impl LedgerState {
             },
             dropped: Reasons::of_drops(&ledger.dropped),
             host_lost: Reasons::of_losses(&ledger.host_lost),
-            missed: self.ports.iter().map(|(_, _, missed, ..)| missed).sum(),
-            ports: Named(self.ports.iter().map(|port| (port.0.as_str(), port_view(ledger, port))).collect()),
+            missed: self.ports.iter().map(|port| port.missed).sum(),
+            ports: Named(self.ports.iter().map(|port| (port.name.as_str(), port_view(ledger, port))).collect()),
             links: Named(
                 self.links.iter().map(|(name, id)| (name.as_str(), link_view(ledger, *id))).collect(),
             ),
@@ -71,15 +84,16 @@ impl LedgerState {
     }
 }
 
-fn port_view<'a>(ledger: &Ledger, (_, id, missed, gone, report): &'a PortState) -> PortView<'a> {
-    let account = ledger.port(*id);
+fn port_view<'a>(ledger: &Ledger, port: &'a PortState) -> PortView<'a> {
+    let account = ledger.port(port.id);
     PortView {
         tallies: Tallies([("offered", account.offered), ("delivered", account.delivered)]),
         dropped: Reasons::of_drops(&account.dropped),
         host_lost: Reasons::of_losses(&account.host_lost),
-        missed: *missed,
-        gone: *gone,
-        report: Named(report.iter().map(|report| (report.kind, &*report.figures)).collect()),
+        missed: port.missed,
+        unsent: port.unsent.map(|unsent| UnsentView { frames: unsent.frames, since: unsent.since }),
+        gone: port.gone,
+        report: Named(port.report.iter().map(|report| (report.kind, &*report.figures)).collect()),
     }
 }
 
@@ -145,10 +159,17 @@ struct PortView<'a> {
     dropped: Reasons,
     host_lost: Reasons,
     missed: u64,
+    unsent: Option<UnsentView>,
     gone: bool,
     /// A tunnel's counters, under its own key.
     #[serde(flatten)]
     report: Named<'a, &'a (dyn erased_serde::Serialize + Send)>,
+}
+
+#[derive(Serialize)]
+struct UnsentView {
+    frames: u64,
+    since: Option<u64>,
 }
 
 #[derive(Serialize)]

@@ -12,6 +12,7 @@
 //! | [`in_place`] | configures a stack that exists already: that of a guest, seen from inside |
 //! | [`namespace`] | one namespace while the run lasts: counters, up and down, shaping |
 //! | [`tap`] | makes TAP interfaces |
+//! | [`carrier`] | the carrier of a TAP, and its dropped frames |
 //! | `netlink`, `rtnetlink` | batches of rtnetlink requests, and their encoding |
 //! | [`htb`] | the kernel's own shaping, for links between native nodes |
 //! | `sysctl` | kernel parameters |
@@ -19,6 +20,7 @@
 //! | `wireless` | moves radios between namespaces |
 
 pub mod bring_up;
+pub mod carrier;
 pub mod error;
 pub mod htb;
 pub mod hwsim;
@@ -33,6 +35,7 @@ pub mod tap;
 mod wireless;
 
 pub use bring_up::{bring_up, tear_down};
+pub use carrier::{LinkState, TapLink};
 pub use error::Error;
 pub use htb::Shape;
 pub use in_place::{configure_here, move_here};

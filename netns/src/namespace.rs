@@ -44,7 +44,8 @@ pub struct Counters {
     pub tx_errors: u64,
     /// Received frames dropped because a buffer was full.
     pub rx_dropped: u64,
-    /// Outgoing frames that were dropped; at a TAP: the ring to the engine was full.
+    /// Outgoing frames that were dropped; at a TAP: the ring to the engine was full, or the interface
+    /// had no carrier.
     pub tx_dropped: u64,
 }
 

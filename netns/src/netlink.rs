@@ -161,6 +161,18 @@ impl Socket {
         }
     }
 
+    /// Sends a request that asks for one thing, and returns the body of the answer.
+    pub(crate) fn get(&self, kind: u16, fill: impl FnOnce(&mut Batch)) -> io::Result<Vec<u8>> {
+        let mut batch = Batch::default();
+        batch.request(kind, 0, &[0; 16], String::new());
+        fill(&mut batch);
+        self.write(&batch.octets)?;
+        let mut buffer = vec![0_u8; 16_384];
+        let got = self.read(&mut buffer)?;
+        let message = Messages(&buffer[..got]).next().ok_or(io::ErrorKind::InvalidData)?;
+        refusal(&message).map_or_else(|| Ok(message.body.to_vec()), Err)
+    }
+
     /// Sends one dump request and passes the bodies of all answers to `each`.
     pub(crate) fn dump(&self, kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
         let mut batch = Batch::default();
@@ -171,13 +183,12 @@ impl Socket {
         loop {
             let got = self.read(&mut buffer)?;
             for message in Messages(&buffer[..got]) {
-                match message.kind {
-                    NLMSG_DONE => return Ok(()),
-                    NLMSG_ERROR if message.body.len() >= 4 => {
-                        let code = -i32::from_ne_bytes(message.body[..4].try_into().expect("four octets"));
-                        return Err(io::Error::from_raw_os_error(code));
-                    }
-                    _ => each(message.body),
+                if message.kind == NLMSG_DONE {
+                    return Ok(());
+                }
+                match refusal(&message) {
+                    Some(error) => return Err(error),
+                    None => each(message.body),
                 }
             }
         }
@@ -251,6 +262,12 @@ pub(crate) fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some((kind, value))
     })
+}
+
+/// The error with which the kernel answers instead of what it was asked for.
+fn refusal(message: &Message<'_>) -> Option<io::Error> {
+    let code = message.body.first_chunk().filter(|_| message.kind == NLMSG_ERROR)?;
+    Some(io::Error::from_raw_os_error(-i32::from_ne_bytes(*code)))
 }
 
 /// The kernel's error text, or else its error number.

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use crate::carrier::LinkState;
 use crate::error::Error;
 use crate::netlink::{Batch, attributes};
 use crate::spec::{self, InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec};
@@ -209,6 +210,22 @@ pub(crate) fn rename(batch: &mut Batch, index: i32, name: &str) {
 pub(crate) fn move_to(batch: &mut Batch, index: i32, namespace: i32) {
     batch.request(NEW_LINK, 0, &link_body(index, 0, 0), format!("interface {index} to its node"));
     batch.attribute(IFLA_NET_NS_FD, &namespace.to_ne_bytes());
+}
+
+/// Adds to a link request that it is about the interface of this name.
+pub(crate) fn by_name(batch: &mut Batch, name: &str) {
+    batch.attribute(IFLA_IFNAME, &zero_ended(name));
+}
+
+/// Flags and dropped frames in the answer to a link request.
+pub(crate) fn state(answer: &[u8]) -> Option<LinkState> {
+    let flags = i32::from_ne_bytes(answer.get(8..12)?.try_into().ok()?);
+    let (_, counters) = counters(answer)?;
+    Some(LinkState {
+        up: flags & libc::IFF_UP != 0,
+        running: flags & libc::IFF_RUNNING != 0,
+        tx_dropped: counters[7],
+    })
 }
 
 /// Index and MAC address in the answer to a link request: the permanent address if the kernel

@@ -15,6 +15,7 @@ use rustix::ioctl::{IntegerSetter, Ioctl, IoctlOutput, Opcode, Setter, Updater, 
 const TUNSETPERSIST: Opcode = 0x4004_54cb;
 const TUNSETIFF: Opcode = 0x4004_54ca;
 const TUNSETVNETHDRSZ: Opcode = 0x4004_54d8;
+const TUNGETIFF: Opcode = 0x8004_54d2;
 const SIOCGSKNS: Opcode = 0x894c;
 
 /// Octets of the virtio-net header in front of each frame.
@@ -90,6 +91,22 @@ pub fn create(name: &str) -> Result<OwnedFd, TapError> {
 pub fn namespace_of(tap: impl AsFd) -> io::Result<OwnedFd> {
     // SAFETY: SIOCGSKNS takes no argument and returns a descriptor.
     Ok(unsafe { ioctl(tap, NamespaceOf) }?)
+}
+
+/// The present name of a TAP's interface.
+///
+/// # Errors
+/// If the interface is gone.
+pub fn name_of(tap: impl AsFd) -> io::Result<String> {
+    // SAFETY: an ifreq is plain integers, for which zero is a value; it has the layout that TUNGETIFF
+    // fills.
+    let request = unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        ioctl(tap, Updater::<TUNGETIFF, _>::new(&mut request))?;
+        request
+    };
+    let octets = request.ifr_name.iter().map(|octet| octet.cast_unsigned()).take_while(|octet| *octet != 0);
+    Ok(String::from_utf8_lossy(&octets.collect::<Vec<u8>>()).into_owned())
 }
 
 /// The request SIOCGSKNS.

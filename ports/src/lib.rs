@@ -39,6 +39,7 @@
 //! ```
 
 pub mod capture;
+pub mod carrier_drops;
 pub mod detached;
 pub mod error;
 pub mod interface;

@@ -21,6 +21,7 @@ use airloom_engine::medium::wlan::{RxStatus, TxRequest, TxStatus};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Gathers, HostLoss, PortId};
 
+use crate::carrier_drops::Unsent;
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
 
@@ -162,6 +163,12 @@ pub trait Port: AsAny + Send {
     /// drops of its transmit side.
     fn missed(&mut self) -> u64 {
         0
+    }
+
+    /// Frames that the kernel behind the port dropped because their interface had no carrier; None if
+    /// the port cannot tell. Asked only after [`Port::set_carrier`].
+    fn unsent(&self) -> Option<Unsent> {
+        None
     }
 
     /// True if the port is not connected any more, temporarily or permanently.

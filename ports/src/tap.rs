@@ -13,6 +13,7 @@ use airloom_engine::{Delivery, Gathers, HostLoss};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, IntegerSetter, Opcode, Setter, Updater, ioctl};
 
+use crate::carrier_drops::{CarrierDrops, Unsent};
 use crate::error::Error;
 use crate::port::{Blocking, Incoming, Outgoing, Port};
 use crate::rx::{self, RxBuffers};
@@ -52,6 +53,7 @@ pub struct Tap {
     offload: Offload,
     /// True if the engine computes the transport checksums of the frames that it writes.
     completes_checksums: bool,
+    carrier_drops: Arc<CarrierDrops>,
     /// True once its namespace ended.
     gone: bool,
 }
@@ -93,7 +95,8 @@ impl Tap {
         }
         set_nonblocking(&fd).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let offload = prepare(&fd).map_err(|(what, source)| fail(format!("{what}: {source}")))?;
-        Ok(Self { fd, offload, completes_checksums: false, gone: false })
+        let carrier_drops = Arc::default();
+        Ok(Self { fd, offload, completes_checksums: false, carrier_drops, gone: false })
     }
 
     /// Computes the transport checksums of all frames written but super-frames, for a node that
@@ -139,12 +142,19 @@ impl Port for Tap {
     /// The ioctl takes the RTNL lock, which other processes may hold for milliseconds.
     fn set_carrier(&mut self, up: bool) -> Option<Blocking> {
         let fd = Arc::clone(&self.fd);
+        let drops = Arc::clone(&self.carrier_drops);
         Some(Box::new(move || {
-            // SAFETY: TUNSETCARRIER reads one int.
-            let order = unsafe { Setter::<TUNSETCARRIER, _>::new(libc::c_int::from(up)) };
-            // SAFETY: as above. It fails only if the interface is gone.
-            let _ = unsafe { ioctl(&*fd, order) };
+            drops.around(&fd, up, || {
+                // SAFETY: TUNSETCARRIER reads one int.
+                let order = unsafe { Setter::<TUNSETCARRIER, _>::new(libc::c_int::from(up)) };
+                // SAFETY: as above. It fails only if the interface is gone.
+                let _ = unsafe { ioctl(&*fd, order) };
+            });
         }))
+    }
+
+    fn unsent(&self) -> Option<Unsent> {
+        self.carrier_drops.unsent()
     }
 
     fn is_gone(&self) -> bool {

@@ -346,6 +346,14 @@ class OctetTotals(TypedDict):
     delivered: int
     in_flight: int
 
+class Unsent(TypedDict):
+    """Frames that a node's kernel dropped because the interface had no carrier."""
+
+    frames: int
+    """In the times that are over."""
+    since: int | None
+    """Without carrier at present: the interface's transmit drops when it was lost."""
+
 class PortLedger(TypedDict):
     """Frames and octets of a port."""
 
@@ -356,6 +364,8 @@ class PortLedger(TypedDict):
     dropped: dict[str, int]
     host_lost: dict[str, int]
     missed: int
+    unsent: Unsent | None
+    """Not in ``offered``. None: the carrier was lost, and the port cannot count them."""
     gone: bool
     tunnel: NotRequired[dict[str, Any]]
     """Of a tunnel: packets received and refused, by reason."""

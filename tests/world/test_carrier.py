@@ -11,7 +11,7 @@ import pytest
 
 import airloom
 from airloom import Scenario
-from helpers.nodes import eventually
+from helpers.nodes import PYTHON, eventually
 
 pytestmark = pytest.mark.world
 
@@ -47,6 +47,38 @@ def test_programs_are_told_when_a_link_goes_down_and_comes_up(tmp_path):
         becomes(lab["a"], "1")
         eventually(lambda: "LOWER_UP" in monitor.output.rpartition("NO-CARRIER")[2], "news of the carrier")
         assert lab["a"].run("ping -c 3 -i 0.3 -W 2 b").ok
+
+
+SEND = """
+import socket
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(300):
+    out.sendto(bytes(100), ("10.0.0.2", 9))
+"""
+
+
+@pytest.mark.parametrize("returns", [True, False], ids=["until the carrier is back", "until the end"])
+@pytest.mark.parametrize("kind", ["netns", "uml"])
+def test_what_a_kernel_drops_without_carrier_is_lost_at_the_link_and_not_by_the_host(tmp_path, kind, returns):
+    from airloom.nodes.all_nodes import KINDS
+
+    for lacking in KINDS[kind].lacks():
+        pytest.skip(f"{lacking.message}: {lacking.cure}")
+    with pair(tmp_path, kind=kind) as lab:
+        lab["a"].run("ip neigh replace 10.0.0.2 lladdr 02:00:00:00:00:99 dev eth0 nud permanent", check=True)
+        lab.link("a", "b").down()
+        eventually(
+            lambda: "down" in lab["a"].run("cat /sys/class/net/eth0/operstate", check=True).stdout,
+            "the kernel takes notice of the lost carrier",
+        )
+        lab["a"].run([PYTHON, "-c", SEND], check=True)
+        if returns:
+            lab.link("a", "b").up()
+            becomes(lab["a"], "1")
+            assert lab["b"].run("ping -c 2 -i 0.3 -W 2 a").ok
+    ledger = lab.result.result.ledger
+    assert ledger.dropped["link-down"] >= 300
+    assert ledger.host_lost == 0, lab.result.verdict.reasons
 
 
 def test_an_event_takes_the_carrier_of_the_end_that_does_not_keep_it(tmp_path):

@@ -7,6 +7,7 @@ use airloom_engine::{Delivery, Egress, HostLoss, PortId};
 
 use std::collections::BTreeMap;
 
+use crate::carrier_drops::Unsent;
 use crate::error::Error;
 use crate::monitor::Monitor;
 use crate::port::{LARGEST_FRAME, Outgoing, Port};
@@ -30,8 +31,18 @@ pub struct Attachment {
     pub(crate) looked: Instant,
     /// False while the interface behind the port is without carrier.
     carrier: bool,
+    /// True if the interface behind the port was ever without carrier.
+    lost_carrier: bool,
     /// Sets the carrier if the port cannot.
     monitor: Option<Monitor>,
+}
+
+impl Attachment {
+    /// As [`Port::unsent`]; none of the frames if the carrier was never lost.
+    #[must_use]
+    pub fn unsent(&self) -> Option<Unsent> {
+        if self.lost_carrier { self.port.unsent() } else { Some(Unsent::default()) }
+    }
 }
 
 /// All ports of an engine, and the destination of its frames.
@@ -89,8 +100,10 @@ impl Edge {
         });
         let number = self.ports.len();
         let (missed, longest) = (0, port.longest_frame());
-        let (batch, looked, carrier, monitor) = (1, Instant::ZERO, true, None);
-        self.ports.push(Attachment { port, missed, longest, node, batch, looked, carrier, monitor });
+        let (batch, looked, carrier, lost_carrier, monitor) = (1, Instant::ZERO, true, false, None);
+        let attached =
+            Attachment { port, missed, longest, node, batch, looked, carrier, lost_carrier, monitor };
+        self.ports.push(attached);
         self.prepare(number);
     }
 
@@ -118,6 +131,7 @@ impl Edge {
     fn set_carrier(&mut self, number: usize, up: bool) {
         let attached = &mut self.ports[number];
         attached.carrier = up;
+        attached.lost_carrier |= !up;
         if let Some(monitor) = &mut attached.monitor {
             monitor.set_carrier(up);
         }

@@ -256,7 +256,7 @@ class Session:
     def verdict(self) -> Verdict:
         """Returns the verdict on everything measured until now."""
         engine = self.world.engine
-        ledger = evidence.with_missed(engine.ledger(), self._counters())
+        ledger = evidence.with_kernel_drops(engine.ledger(), self._counters())
         ledger["unresolved"] = self.world.neighbours_refused()
         full = self.world.full_sockets()
         notes = list(self.world.notes)

@@ -16,6 +16,8 @@ from airloom.verdict import MEMORY_PRESSURE, MEMORY_TAKEN, Evidence, Lateness, S
 
 MISSED = "port-overflow"
 """Frames lost because a port's kernel queue was full before the engine read them."""
+DOWN = "link-down"
+"""Frames dropped because their link is down."""
 FULL = "socket-full"
 """Packets lost because the socket buffer of the receiving program was full."""
 UNRESOLVED = "neighbour-table-full"
@@ -216,21 +218,50 @@ def in_sockets(lost: Mapping[str, int]) -> tuple[dict[str, int], dict[str, dict[
     return {FULL: sum(lost.values())}, {f"socket of {name}": {FULL: frames} for name, frames in lost.items()}
 
 
-def with_missed(
+def with_kernel_drops(
     raw: Mapping[str, Any], counters: Mapping[str, Mapping[str, Mapping[str, int]]]
 ) -> dict[str, Any]:
-    """The ledger with the frames that the queues of the nodes' TAPs dropped.
+    """The ledger with the frames that the nodes' kernels dropped before the engine.
 
-    A TAP counts them as transmit drops; ``counters`` are by node and interface. They never entered
-    the engine, so the engine's own frame balance is unchanged.
+    An interface counts them as transmit drops; ``counters`` are by node and interface. Frames that it
+    dropped because it had no carrier count as offered and dropped as ``link-down``, as if they had
+    reached the link. The others are frames for which the ring to the engine was full: they are
+    missed.
     """
-    ports = {name: dict(port) for name, port in raw["ports"].items()}
+    ports = {name: {**port, "dropped": dict(port["dropped"])} for name, port in raw["ports"].items()}
+    at_links = 0
     for node, interfaces in counters.items():
         for interface, count in interfaces.items():
             port = ports.get(f"{node}:{interface}")
             if port is not None:
-                port["missed"] += count["tx_dropped"]
-    return {**raw, "ports": ports, "missed": sum(port["missed"] for port in ports.values())}
+                unsent = without_carrier(port["unsent"], count["tx_dropped"])
+                port["missed"] += count["tx_dropped"] - unsent
+                if unsent:
+                    port["offered"] += unsent
+                    port["dropped"][DOWN] = port["dropped"].get(DOWN, 0) + unsent
+                    at_links += unsent
+    dropped = dict(raw["dropped"])
+    if at_links:
+        dropped[DOWN] = dropped.get(DOWN, 0) + at_links
+    return {
+        **raw,
+        "offered": raw["offered"] + at_links,
+        "dropped": dropped,
+        "ports": ports,
+        "missed": sum(port["missed"] for port in ports.values()),
+    }
+
+
+def without_carrier(unsent: Mapping[str, Any] | None, dropped: int) -> int:
+    """How many of ``dropped`` frames an interface dropped because it had no carrier.
+
+    ``unsent`` is null for the interface of a guest that lost its carrier: its driver stops its queue
+    when the ring is full, and drops frames only without carrier.
+    """
+    if unsent is None:
+        return dropped
+    since = unsent["since"]
+    return min(unsent["frames"] + (0 if since is None else max(0, dropped - since)), dropped)
 
 
 def engine_busy(lateness: Mapping[str, Any]) -> list[Share]:

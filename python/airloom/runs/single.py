@@ -212,7 +212,7 @@ class OneRun:
     def _ledger_and_lateness(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The ledger, including frames lost before the engine, and the lateness."""
         engine = self.world.engine
-        ledger = evidence.with_missed(engine.ledger(), self.world.counters())
+        ledger = evidence.with_kernel_drops(engine.ledger(), self.world.counters())
         ledger["unresolved"] = self.world.neighbours_refused()
         return ledger, engine.lateness()
 

@@ -18,6 +18,30 @@ def test_what_is_lost_on_the_way_to_the_engine_was_offered_too() -> None:
     assert evidence.offered({"offered": 7, "missed": 0, "host_lost": {}}) == 7
 
 
+@pytest.mark.parametrize(
+    ("unsent", "at_link"),
+    [
+        ({"frames": 0, "since": None}, 0),
+        ({"frames": 4, "since": None}, 4),
+        ({"frames": 4, "since": 9}, 5),
+        ({"frames": 40, "since": None}, 10),
+        (None, 10),
+    ],
+    ids=["carrier", "without for a while", "without at the end", "never more than all", "cannot be told"],
+)
+def test_what_an_interface_drops_without_carrier_is_lost_at_its_link(
+    unsent: dict[str, int | None] | None, at_link: int
+) -> None:
+    port = {"offered": 100, "missed": 0, "dropped": {"queue-full": 1}, "unsent": unsent}
+    raw = {"offered": 100, "missed": 0, "dropped": {"queue-full": 1}, "ports": {"a:eth0": port}}
+    found = evidence.with_kernel_drops(raw, {"a": {"eth0": {"tx_dropped": 10}, "lo": {"tx_dropped": 3}}})
+    assert found["missed"] == found["ports"]["a:eth0"]["missed"] == 10 - at_link
+    assert found["offered"] == found["ports"]["a:eth0"]["offered"] == 100 + at_link
+    at_links = {"link-down": at_link} if at_link else {}
+    assert found["dropped"] == found["ports"]["a:eth0"]["dropped"] == {"queue-full": 1, **at_links}
+    assert raw["dropped"] == {"queue-full": 1}
+
+
 def test_segments_that_entered_late_are_a_note_with_the_largest_error() -> None:
     def wire(entered: int, late: int, most: int) -> dict[str, int]:
         return {"entered": entered, "late": late, "late_most_ns": most}
