@@ -72,7 +72,9 @@ impl LedgerState {
             dropped: Reasons::of_drops(&ledger.dropped),
             host_lost: Reasons::of_losses(&ledger.host_lost),
             missed: self.ports.iter().map(|port| port.missed).sum(),
-            ports: Named(self.ports.iter().map(|port| (port.name.as_str(), port_view(ledger, port))).collect()),
+            ports: Named(
+                self.ports.iter().map(|port| (port.name.as_str(), port_view(ledger, port))).collect(),
+            ),
             links: Named(
                 self.links.iter().map(|(name, id)| (name.as_str(), link_view(ledger, *id))).collect(),
             ),

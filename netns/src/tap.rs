@@ -105,7 +105,7 @@ pub fn name_of(tap: impl AsFd) -> io::Result<String> {
         ioctl(tap, Updater::<TUNGETIFF, _>::new(&mut request))?;
         request
     };
-    let octets = request.ifr_name.iter().map(|octet| octet.cast_unsigned()).take_while(|octet| *octet != 0);
+    let octets = request.ifr_name.iter().map(|octet| octet.to_ne_bytes()[0]).take_while(|octet| *octet != 0);
     Ok(String::from_utf8_lossy(&octets.collect::<Vec<u8>>()).into_owned())
 }
 

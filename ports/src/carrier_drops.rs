@@ -48,10 +48,9 @@ impl CarrierDrops {
         if link.is_none() {
             *link = TapLink::of(tap).ok();
         }
-        let before = if up { None } else { link.as_ref().and_then(|link| Some(link.state().ok()?.tx_dropped)) };
         if !up {
             // Before the change, after which frames are dropped.
-            self.lost(before);
+            self.lost(link.as_ref().and_then(|link| Some(link.state().ok()?.tx_dropped)));
         }
         change();
         if up {

@@ -260,8 +260,9 @@ def without_carrier(unsent: Mapping[str, Any] | None, dropped: int) -> int:
     """
     if unsent is None:
         return dropped
-    since = unsent["since"]
-    return min(unsent["frames"] + (0 if since is None else max(0, dropped - since)), dropped)
+    frames, since = unsent["frames"], unsent["since"]
+    at_present = 0 if since is None else max(0, dropped - since)
+    return min(int(frames) + at_present, dropped)
 
 
 def engine_busy(lateness: Mapping[str, Any]) -> list[Share]:
