@@ -80,8 +80,10 @@ def test_reserving_by_keyboard_shows_in_calendar_and_list(
     bars = page.locator("#rows rect.mine")
     assert bars.count() == 2
     assert "keyed of p" in bars.first.locator("title").text_content()
-    page.get_by_role("button", name="Extend keyed by an hour").press("Enter")
+    extend = page.get_by_role("button", name="Extend keyed by an hour")
+    extend.press("Enter")
     page.get_by_text("keyed ends an hour later").wait_for()
+    assert extend.evaluate("button => button === document.activeElement"), "the new list keeps the focus"
     page.get_by_role("button", name="Release keyed").press("Enter")
     page.get_by_text("keyed is released").wait_for()
     row.wait_for(state="detached")

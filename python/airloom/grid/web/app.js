@@ -68,6 +68,7 @@ function link(text, label, url) {
 
 function listed(reservations) {
   const body = find("list").querySelector("tbody");
+  const focused = body.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
   body.replaceChildren();
   for (const one of reservations) {
     const row = body.insertRow(), grant = one.grant;
@@ -90,6 +91,8 @@ function listed(reservations) {
       return `${one.slice} is released`;
     }));
   }
+  // New buttons replace the old ones: who uses the keyboard stays where they were.
+  if (focused) body.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function violated(found) {
@@ -120,8 +123,9 @@ async function load() {
 
 async function attempt(does) {
   try {
-    say(await does() || "", "good");
+    const done = await does() || "";
     await load();
+    say(done, "good");
   } catch (error) {
     if (error.status === 401) logout();
     say(error.message, "bad");
