@@ -10,9 +10,7 @@ from _pytest.nodeid import coerce_node_id
 from hypothesis import settings
 
 from helpers.order import LIMIT, expected, ordered
-from helpers.tries import Summary, tries
-
-__all__ = ["tries"]
+from helpers.tries import register
 
 BESIDE_EACH_OTHER = {"unit", "engine", "refused"}
 """Folders of tests that do not measure the machine, so that they may share it."""
@@ -30,9 +28,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Counts tries where the summary is written, and not in the processes that run tests for it."""
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Summary(), "airloom-tries")
+    """Tries tests again that a busy machine may have failed."""
+    register(config)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -1,93 +1,71 @@
-"""Retries of a test that measures the machine, if the run's verdict reports a busy machine.
+"""Retries of a test of real nodes, if the verdict of one of its runs reports a busy machine.
 
-A test uses the fixture ``tries``, and judges each run before it asserts::
-
-    def test_a_rate(tries):
-        for attempt in tries:
-            with attempt:
-                result = attempt.run(scenario)
-                assert rate(result) == pytest.approx(10e6, rel=0.03)
-
-A failed assertion in a run with verdict ``valid`` fails the test at once. The last try counts with
-any verdict. All tries beyond the first are listed after the tests; more than ``BUDGET`` of them
-fail the suite. The time limit of a test includes all its tries.
+A test marked ``world`` that fails by an assertion is tried again in a new folder if a run below its
+``tmp_path`` has a verdict other than ``valid``. A test whose runs are all ``valid`` fails at once. The last
+try counts with any verdict. All tries beyond the first are listed after the tests; more than ``BUDGET`` of
+them fail the suite. The time limit of a test includes all its tries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Generator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 import pytest
-
-import airloom
+from _pytest.runner import runtestprotocol
 
 MOST = 3
 """Maximum number of tries of one test."""
 BUDGET = 10
 """Maximum number of tries beyond the first, of all tests together."""
 _PROPERTY = "tried again"
-
-
-class Attempt:
-    """One try: its ``number`` from 1, and its own ``folder``, which does not exist yet."""
-
-    def __init__(self, number: int, folder: Path) -> None:
-        self.number = number
-        self.folder = folder
-        self.failed: AssertionError | None = None
-        """The failed assertion, if it does not fail the test."""
-        self._doubts: list[str] = []
-
-    def run(self, scenario: airloom.Scenario, name: str = "run", **options: Any) -> airloom.RunResult:
-        """Runs a scenario in a folder ``name`` of the try's own, and judges the run."""
-        result = airloom.run(scenario, out=self.folder / name, **options)
-        self.judge(result.verdict.status, result.verdict.reasons)
-        return result
-
-    def judge(self, status: str, reasons: Sequence[str] = ()) -> None:
-        """Records the verdict of a run and its reasons; the try is as doubtful as any of its runs."""
-        if status != "valid":
-            self._doubts.append(f"{status}: {'; '.join(reasons)}")
-
-    @property
-    def doubt(self) -> str:
-        """Returns why a run can't be trusted; empty if all can, or without a verdict."""
-        return "; ".join(self._doubts)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if isinstance(error, AssertionError) and self.doubt and self.number < MOST:
-            self.failed = error
-        return self.failed is not None
+_DOUBT = pytest.StashKey[str]()
 
 
 class Tries:
-    """The tries of one test, until the first that passes or has a valid verdict."""
+    """Runs tests, and tries again those that a busy machine may have failed."""
 
-    def __init__(self, folder: Path, properties: list[tuple[str, object]]) -> None:
-        self._folder = folder
-        self._properties = properties
-
-    def __iter__(self) -> Iterator[Attempt]:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        if item.get_closest_marker("world") is None:
+            return None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for number in range(1, MOST + 1):
-            attempt = Attempt(number, self._folder / f"try-{number}")
-            yield attempt
-            if attempt.failed is None:
-                return
-            self._properties.append((_PROPERTY, attempt.doubt))
+            item.stash[_DOUBT] = ""
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+            doubt = item.stash[_DOUBT]
+            if not doubt or number == MOST:
+                break
+            item.user_properties.append((_PROPERTY, doubt))
+            # A test releases its request and its fixtures at its end.
+            item._initrequest()  # type: ignore[attr-defined]
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        error = call.excinfo
+        if call.when == "call" and error is not None and error.errisinstance(AssertionError):
+            folder = getattr(item, "funcargs", {}).get("tmp_path")
+            item.stash[_DOUBT] = doubt_of(folder) if folder is not None else ""
+        return (yield)
 
 
-@pytest.fixture
-def tries(tmp_path: Path, request: pytest.FixtureRequest) -> Tries:
-    """See the module's docstring."""
-    return Tries(tmp_path, request.node.user_properties)
+def doubt_of(folder: Path) -> str:
+    """Returns why the runs below a folder can't be trusted; empty if all can, or without a run."""
+    doubts = []
+    for path in sorted(folder.rglob("result.json")):
+        try:
+            verdict = json.loads(path.read_text())["verdict"]
+            if verdict["status"] != "valid":
+                doubts.append(f"{verdict['status']}: {'; '.join(verdict['reasons'])}")
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # A test may damage the results of its run.
+    return "; ".join(dict.fromkeys(doubts))
 
 
 class Summary:
@@ -113,3 +91,10 @@ class Summary:
             terminalreporter.line(line)
         if len(self.tried) > BUDGET:
             terminalreporter.line("FAILED: more tries than the suite may have", red=True)
+
+
+def register(config: pytest.Config) -> None:
+    """Registers the plugins: tries in each process, their count where the summary is written."""
+    config.pluginmanager.register(Tries(), "airloom-tries")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Summary(), "airloom-summary")

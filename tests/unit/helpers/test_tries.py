@@ -1,4 +1,4 @@
-"""When a test that measures the machine has another try, and what the suite says of it."""
+"""When a test of real nodes has another try, and what the suite says of it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ TESTS = REPOSITORY / "tests"
 CONFTEST = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
-from helpers.tries import Summary, tries
+from helpers.tries import register
 def pytest_configure(config):
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Summary())
+    config.addinivalue_line("markers", "world: makes namespaces")
+    register(config)
 """
 BODY = """
-import pytest
-def attempts(tries, *runs):
-    runs = iter(runs)
-    for attempt in tries:
-        with attempt:
-            status, good = next(runs)
-            attempt.judge(status, ["the host stole time"])
-            assert good
-    return attempt.number
+import json, pytest
+from pathlib import Path
+SEEN = {}
+def run(folder, *runs, name="x"):
+    number = SEEN[name] = SEEN.get(name, 0) + 1
+    status, good = runs[number - 1]
+    folder.joinpath("out").mkdir()
+    verdict = {"status": status, "reasons": ["the host stole time"]}
+    folder.joinpath("out/result.json").write_text(json.dumps({"verdict": verdict}))
+    assert good
+    return number
 """
 
 
@@ -43,8 +45,9 @@ def suite(pytester: pytest.Pytester):
 
 def test_a_run_that_is_not_valid_is_tried_again_and_listed(suite) -> None:
     done = suite("""
-def test_it(tries):
-    assert attempts(tries, ("invalid", False), ("degraded", False), ("valid", True)) == 3
+@pytest.mark.world
+def test_it(tmp_path):
+    assert run(tmp_path, ("invalid", False), ("degraded", False), ("valid", True)) == 3
 """)
     done.assert_outcomes(passed=1)
     assert done.ret == 0
@@ -53,29 +56,64 @@ def test_it(tries):
 
 def test_a_valid_run_is_believed_and_so_is_the_last(suite) -> None:
     done = suite("""
-def test_believed(tries):
-    attempts(tries, ("valid", False), ("valid", True))
-def test_last(tries):
-    attempts(tries, *[("invalid", False)] * 3)
-def test_good_enough(tries):
-    assert attempts(tries, ("invalid", True)) == 1
-def test_another_error(tries):
-    for attempt in tries:
-        with attempt:
-            attempt.judge("invalid")
-            raise RuntimeError
+pytestmark = pytest.mark.world
+def test_believed(tmp_path):
+    run(tmp_path, ("valid", False), ("valid", True), name="believed")
+def test_last(tmp_path):
+    run(tmp_path, *[("invalid", False)] * 3, name="last")
+def test_good_enough(tmp_path):
+    assert run(tmp_path, ("invalid", True), name="good enough") == 1
+def test_another_error(tmp_path):
+    run(tmp_path, ("invalid", True), ("valid", True), name="another")
+    raise RuntimeError
+def test_without_a_folder():
+    assert False
+def test_of_damaged_results(tmp_path):
+    (tmp_path / "result.json").write_text('{"verdict": []}')
+    assert False
 """)
-    done.assert_outcomes(passed=1, failed=3)
+    done.assert_outcomes(passed=1, failed=5)
     done.stdout.fnmatch_lines(["*2 of at most 10 more tries*"])
+
+
+def test_only_tests_of_real_nodes_are_tried_again(suite) -> None:
+    done = suite("""
+def test_it(tmp_path):
+    run(tmp_path, ("invalid", False), ("valid", True))
+""")
+    done.assert_outcomes(failed=1)
+    done.stdout.no_fnmatch_line("*more tries*")
+
+
+def test_each_try_has_its_own_fixtures(suite) -> None:
+    done = suite("""
+MADE = []
+@pytest.fixture
+def world(tmp_path):
+    MADE.append(tmp_path)
+    yield tmp_path
+    (tmp_path / "left").touch()
+@pytest.mark.world
+def test_it(world, tmp_path):
+    number = run(tmp_path, ("invalid", False), ("valid", True))
+    assert len(set(MADE)) == number == 2
+    assert (MADE[0] / "left").exists()
+@pytest.mark.world
+def test_each_try_was_torn_down():
+    assert len(MADE) == 2
+    assert all((one / "left").exists() for one in MADE)
+""")
+    done.assert_outcomes(passed=2)
 
 
 @pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["alone", "side by side"])
 def test_too_many_tries_fail_the_suite(suite, words: tuple[str, ...]) -> None:
     done = suite(
         """
+@pytest.mark.world
 @pytest.mark.parametrize("n", range(6))
-def test_it(tries, n):
-    assert attempts(tries, ("invalid", False), ("invalid", False), ("valid", True)) == 3
+def test_it(tmp_path, n):
+    assert run(tmp_path, ("invalid", False), ("invalid", False), ("valid", True), name=n) == 3
 """,
         *words,
     )
