@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import socket
@@ -25,6 +26,8 @@ pytestmark = [
 ]
 
 FOLDER = Path(video.__file__).parent
+SEVEN = 7 * 188
+"""Octets of seven packets of an MPEG transport stream."""
 
 
 def free_port() -> int:
@@ -108,14 +111,15 @@ def test_a_download_is_whole_and_its_player_stalls_when_it_is_slow(tmp_path: Pat
     assert seen.ssim > 0.95
     assert rate > 1e6
 
-    # The same pieces over 12 s: a player of 4 s of video waits for 1 s of them, and again.
+    # The same octets evenly over 12 s: a player of 4 s of video waits for 1 s of them, and again.
     rows = [line.split() for line in log.read_text().splitlines()]
-    pieces = [row[2] for row in rows if row[0] == "chunk"]
+    octets = b"".join(base64.b64decode(row[2]) for row in rows if row[0] == "chunk")
     asked = int(next(row[1] for row in rows if row[0] == "asked"))
-    slow = [
-        f"chunk {asked + (number + 1) * 12 * 10**9 // len(pieces)} {one}" for number, one in enumerate(pieces)
-    ]
-    log.write_text("\n".join([f"asked {asked}", *slow]))
+    slow = [f"asked {asked}"]
+    for start in range(0, len(octets), SEVEN):
+        arrived = asked + 12 * 10**9 * min(start + SEVEN, len(octets)) // len(octets)
+        slow.append(f"chunk {arrived} {base64.b64encode(octets[start : start + SEVEN]).decode()}")
+    log.write_text("\n".join(slow))
     waiting, _, rate = video.downloaded(log)
     assert waiting.startup == pytest.approx(3, abs=1)
     assert waiting.stalls >= 1
