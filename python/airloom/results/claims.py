@@ -226,7 +226,7 @@ def _margins(comparison: Comparison, values: Values) -> tuple[float, ...]:
     if comparison.tolerance is not None:
         tolerance = _value(comparison.tolerance, values)
         _same(tolerance.dimension, PLAIN, "used as the tolerance instead of")
-        room = tolerance.value * abs(right.value)
+        room = _finite(tolerance.value * abs(right.value), (tolerance, right))
         return room - more, room + more
     return {"<": (-more,), "<=": (-more,), ">": (more,), ">=": (more,)}.get(comparison.sign, (more, -more))
 
@@ -288,17 +288,31 @@ def _value(term: Term, values: Values) -> Quantity:
         case "abs":
             return Quantity(abs(first.value), first.dimension)
         case "+":
-            return Quantity(first.value + parts[1].value, first.dimension)
+            return _sum(first, parts[1])
         case "-" if len(parts) == 2:
-            return Quantity(first.value - parts[1].value, first.dimension)
+            return _sum(first, Quantity(-parts[1].value, first.dimension))
         case "-":
             return Quantity(-first.value, first.dimension)
         case "*":
             bit, second = (a + b for a, b in zip(first.dimension, parts[1].dimension, strict=True))
-            return Quantity(first.value * parts[1].value, (bit, second))
+            return Quantity(_finite(first.value * parts[1].value, parts), (bit, second))
         case _:
             bit, second = (a - b for a, b in zip(first.dimension, parts[1].dimension, strict=True))
-            return Quantity(first.value / parts[1].value, (bit, second))
+            return Quantity(_finite(first.value / parts[1].value, parts), (bit, second))
+
+
+def _sum(left: Quantity, right: Quantity) -> Quantity:
+    return Quantity(_finite(left.value + right.value, (left, right)), left.dimension)
+
+
+def _finite(value: float, of: Sequence[Quantity]) -> float:
+    """Returns a value; raises OverflowError if it is not finite and what it comes from is.
+
+    The end of an interval may be infinite, and so may what comes from it.
+    """
+    if not math.isfinite(value) and all(math.isfinite(one.value) for one in of):
+        raise OverflowError
+    return value
 
 
 def _same(left: Dimension, right: Dimension, verb: str) -> None:

@@ -201,6 +201,22 @@ sums = st.recursive(
 )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 / 1e-309 < 1 / 1e-309",
+        "1e300 * 1e300 > 1",
+        "1e308 + 1e308 > 1",
+        "1 within 1e300 of 1e300",
+        "1 / 0 < 1",
+    ],
+)
+def test_an_overflow_fails_a_claim_and_is_named(text: str) -> None:
+    claim = evaluate("c", "s", text, lambda _: Quantity(1.0, TIME))
+    assert claim.outcome == "fails"
+    assert claim.why == "a division by zero or an overflow in the claim"
+
+
 @pytest.mark.slow
 @given(sums, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), sums)
 def test_whatever_the_grammar_makes_is_parsed_and_held(left: str, sign: str, right: str) -> None:
