@@ -17,10 +17,12 @@ def test_there_are_notebooks() -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbclient = pytest.importorskip("nbclient", reason="pip install -r notebooks.lock")
     nbformat = pytest.importorskip("nbformat", reason="pip install -r notebooks.lock")
     pytest.importorskip("ipykernel", reason="pip install -r notebooks.lock")
+    # A notebook keeps its results in a temporary folder.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     notebook = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
     shown = json.dumps([output for cell in notebook.cells for output in cell.get("outputs", [])])
