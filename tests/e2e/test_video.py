@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 FOLDER = Path(video.__file__).parent
-SEVEN = 7 * 188
+SEVEN = 7 * video.TS_PACKET
 """Octets of seven packets of an MPEG transport stream."""
 
 

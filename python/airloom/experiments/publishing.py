@@ -150,16 +150,18 @@ def _listed(found: Facts) -> str:
 def _verdict(result: Result) -> list[str]:
     verdict = result.verdict
     blocks = ["## Verdict", f"**{verdict.status}**"]
-    said = [*verdict.reasons, *(f"note: {note}" for note in verdict.notes)]
+    reasons = verdict.reasons[:_REASONS]
+    notes = verdict.notes[: _REASONS - len(reasons)]
+    said = [*reasons, *(f"note: {note}" for note in notes)]
     if said:
         hidden = {
-            "reasons": max(0, len(verdict.reasons) - _REASONS),
-            "notes": min(len(verdict.notes), max(0, len(said) - _REASONS)),
+            "reasons": len(verdict.reasons) - len(reasons),
+            "notes": len(verdict.notes) - len(notes),
         }
-        more = " and ".join(f"{number} more {what}" for what, number in hidden.items() if number)
+        if more := " and ".join(f"{number} more {what}" for what, number in hidden.items() if number):
+            said.append(f"and {more}")
         items = (
-            textwrap.fill(f"- {one}", _WIDTH, subsequent_indent="  ", break_long_words=False)
-            for one in [*said[:_REASONS], *([f"and {more}"] if more else [])]
+            textwrap.fill(f"- {one}", _WIDTH, subsequent_indent="  ", break_long_words=False) for one in said
         )
         blocks.append("\n".join(items))
     return blocks

@@ -280,29 +280,29 @@ def _value(term: Term, values: Values) -> Quantity:
     if term.what in ("min", "max", "+", "-"):
         for part in parts[1:]:
             _same(first.dimension, part.dimension, "taken together with")
+    left, right = first.value, parts[-1].value
+    dimension = first.dimension
     match term.what:
         case "min":
-            return Quantity(min(part.value for part in parts), first.dimension)
+            value = min(part.value for part in parts)
         case "max":
-            return Quantity(max(part.value for part in parts), first.dimension)
+            value = max(part.value for part in parts)
         case "abs":
-            return Quantity(abs(first.value), first.dimension)
+            value = abs(left)
         case "+":
-            return _sum(first, parts[1])
-        case "-" if len(parts) == 2:
-            return _sum(first, Quantity(-parts[1].value, first.dimension))
+            value = left + right
         case "-":
-            return Quantity(-first.value, first.dimension)
+            value = left - right if len(parts) == 2 else -left
         case "*":
-            bit, second = (a + b for a, b in zip(first.dimension, parts[1].dimension, strict=True))
-            return Quantity(_finite(first.value * parts[1].value, parts), (bit, second))
+            value, dimension = left * right, _times(first.dimension, parts[1].dimension, 1)
         case _:
-            bit, second = (a - b for a, b in zip(first.dimension, parts[1].dimension, strict=True))
-            return Quantity(_finite(first.value / parts[1].value, parts), (bit, second))
+            value, dimension = left / right, _times(first.dimension, parts[1].dimension, -1)
+    return Quantity(_finite(value, parts), dimension)
 
 
-def _sum(left: Quantity, right: Quantity) -> Quantity:
-    return Quantity(_finite(left.value + right.value, (left, right)), left.dimension)
+def _times(left: Dimension, right: Dimension, power: int) -> Dimension:
+    bit, second = (a + power * b for a, b in zip(left, right, strict=True))
+    return bit, second
 
 
 def _finite(value: float, of: Sequence[Quantity]) -> float:
