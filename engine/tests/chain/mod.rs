@@ -152,7 +152,7 @@ pub struct Send {
 }
 
 /// Turns a TCP super-frame into one of datagrams with the same payload.
-pub fn udp4(mut octets: Vec<u8>) -> Vec<u8> {
+fn udp4(mut octets: Vec<u8>) -> Vec<u8> {
     octets.drain(42..54);
     let length = u16::try_from(octets.len() - 14).expect("fits");
     octets[16..18].copy_from_slice(&length.to_be_bytes());
@@ -297,21 +297,20 @@ pub fn chain(hops: &[Hop], sends: &[Send], coalesce_ns: u64) -> Outcome {
     Outcome { received, drops, ledger, together, late }
 }
 
-pub fn late(engine: &mut Engine, links: &[LinkId]) -> (u64, u64) {
+fn directions(links: &[LinkId]) -> impl Iterator<Item = (LinkId, Direction)> {
+    links.iter().flat_map(|&link| [Direction::Forward, Direction::Backward].map(|way| (link, way)))
+}
+
+fn late(engine: &mut Engine, links: &[LinkId]) -> (u64, u64) {
     let ledger = engine.ledger();
-    let both = |&link: &LinkId| [Direction::Forward, Direction::Backward].map(|way| ledger.link(link, way));
-    links.iter().flat_map(both).fold((0, 0), |(frames, most), account| {
+    directions(links).fold((0, 0), |(frames, most), (link, way)| {
+        let account = ledger.link(link, way);
         (frames + account.late.frames, most.max(account.late_most.nanos()))
     })
 }
 
-pub fn ledger(engine: &mut Engine, links: &[LinkId]) -> String {
+fn ledger(engine: &mut Engine, links: &[LinkId]) -> String {
     let ledger = engine.ledger();
-    let wires: Vec<_> = links
-        .iter()
-        .flat_map(|&link| {
-            [Direction::Forward, Direction::Backward].map(|direction| ledger.link(link, direction))
-        })
-        .collect();
+    let wires: Vec<_> = directions(links).map(|(link, way)| ledger.link(link, way)).collect();
     format!("{:?} {:?} {wires:?}", ledger.offered, ledger.delivered)
 }
