@@ -34,6 +34,7 @@ import pyarrow as pa
 
 from airloom.errors import RunError, ScenarioError
 from airloom.measure.clock import ClockReading
+from airloom.measure.columns import column, repeated
 from airloom.units import html
 from airloom.units.figures import readable
 from airloom.units.text import seconds
@@ -328,17 +329,15 @@ def series(
 ) -> pa.Table:
     """One time series as a table of :data:`READING_SCHEMA`; ``times`` in ns after time zero."""
     t_ns = np.asarray(times, dtype=np.int64)
-    column = np.asarray(values, dtype=np.float64)
-    if t_ns.shape != column.shape:
-        raise ValueError(f"{metric}: {t_ns.size} times for {column.size} values")
+    figures = np.asarray(values, dtype=np.float64)
+    if t_ns.shape != figures.shape:
+        raise ValueError(f"{metric}: {t_ns.size} times for {figures.size} values")
 
     def same(text: str) -> pa.Array:
-        return pa.repeat(pa.scalar(text, pa.string()), t_ns.size)
+        return repeated(text, pa.string(), t_ns.size)
 
-    return pa.table(
-        [same(metric), same(unit), pa.array(t_ns), pa.array(column), same(node)],
-        schema=READING_SCHEMA,
-    )
+    columns = [same(metric), same(unit), column(t_ns, pa.int64()), column(figures, pa.float64()), same(node)]
+    return pa.table(columns, schema=READING_SCHEMA)
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
@@ -350,9 +349,9 @@ def labelled(table: pa.Table, measurement: str, *, repetition: int = 0, point: s
     """Converts a reading to rows of ``samples.parquet``; ``point``: the sweep point as JSON."""
     rows = table.num_rows
     columns = {
-        "measurement": pa.repeat(pa.scalar(measurement, pa.string()), rows),
-        "repetition": pa.repeat(pa.scalar(repetition, pa.int32()), rows),
-        "point": pa.repeat(pa.scalar(point, pa.string()), rows),
+        "measurement": repeated(measurement, pa.string(), rows),
+        "repetition": repeated(repetition, pa.int32(), rows),
+        "point": repeated(point, pa.string(), rows),
     }
     return pa.table(
         [

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from airloom.measure.columns import column, repeated
 
 FILE = "samples.parquet"
 PARTS = "samples.parts"
@@ -58,14 +59,11 @@ class Buffer:
         self._repetition = repetition
         self._chunks: list[pa.RecordBatch] = []
         self.rows = 0
-        # pyarrow loads pandas at the first NumPy array: 0.2 s of processor time, which would
-        # disturb a running measurement.
-        pa.array(np.empty(0))
 
     def add(self, measurement: str, metric: str, unit: str, node: str, t_ns: Any, values: Any) -> None:
         """Adds the rows of one series; ``t_ns`` and ``values`` have the same length."""
-        times = pa.array(t_ns, pa.int64())
-        figures = pa.array(values, pa.float64())
+        times = column(t_ns, pa.int64())
+        figures = column(values, pa.float64())
         if len(times) != len(figures):
             raise ValueError(f"{measurement}.{metric}: {len(times)} times and {len(figures)} values")
         rows = len(times)
@@ -73,12 +71,12 @@ class Buffer:
             return
         self._append(
             rows,
-            measurement=pa.repeat(measurement, rows),
-            metric=pa.repeat(metric, rows),
-            unit=pa.repeat(unit, rows),
+            measurement=repeated(measurement, pa.string(), rows),
+            metric=repeated(metric, pa.string(), rows),
+            unit=repeated(unit, pa.string(), rows),
             t_ns=times,
             value=figures,
-            node=pa.repeat(node, rows),
+            node=repeated(node, pa.string(), rows),
         )
 
     def add_table(self, measurement: str, table: pa.Table) -> None:
@@ -86,11 +84,11 @@ class Buffer:
         for batch in table.combine_chunks().to_batches():
             rows = batch.num_rows
             given = {name: batch[name] for name in ("metric", "unit", "t_ns", "value", "node")}
-            self._append(rows, measurement=pa.repeat(measurement, rows), **given)
+            self._append(rows, measurement=repeated(measurement, pa.string(), rows), **given)
 
     def _append(self, rows: int, **columns: pa.Array) -> None:
-        columns["repetition"] = pa.repeat(pa.scalar(self._repetition, pa.int32()), rows)
-        columns["point"] = pa.repeat(self._point, rows)
+        columns["repetition"] = repeated(self._repetition, pa.int32(), rows)
+        columns["point"] = repeated(self._point, pa.string(), rows)
         arrays = [columns[field.name].cast(field.type) for field in SCHEMA]
         self._chunks.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
         self.rows += rows
@@ -197,8 +195,8 @@ def _unreadable(path: Path, folder: Path, error: Exception) -> str:
 
 
 def _filtered(table: pa.Table, wanted: dict[str, str]) -> pa.Table:
-    for column, word in wanted.items():
-        table = table.filter(pc.equal(table[column], word))
+    for name, word in wanted.items():
+        table = table.filter(pc.equal(table[name], word))
     return table
 
 
