@@ -43,6 +43,8 @@ _SPARED = (
     # The distribution's kernel spends most of its boot time on benchmarks of RAID parity
     # algorithms.
     "initcall_blacklist=raid6_select_algo,calibrate_xor_blocks",
+    # For each of its 512 BSD pseudo terminals the distribution's kernel starts a process, /sbin/hotplug.
+    "pty.legacy_count=0",
     # A guest has only the interfaces of its scenario: no simulated radios, tunnels or dummy
     # interfaces.
     "fb_tunnels=none",
