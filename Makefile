@@ -13,12 +13,14 @@ RUST    := Cargo.toml Cargo.lock $(shell find $(CRATES) -name '*.rs' -o -name Ca
 PACK    := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/build_backend.py
 PYTEST  := $(BIN)/python -m pytest -o cache_dir="$(abspath $(VENV))/.pytest"
 # Processes for tests that run side by side; most of them wait.
-JOBS    ?= $(shell echo $$((3 * $$(nproc))))
+JOBS    ?= $(shell echo $$((4 * $$(nproc))))
 # Tests of one module that share a laboratory stay in one process; tests/conftest.py says what starts first.
 BESIDE   = -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 # A test that measures takes a quarter of a processor on average, and the verdict of its run says whether
-# the other one disturbed it.
-PAIRED   = -n 2 --dist loadgroup --no-loadscope-reorder
+# others disturbed it.
+MEASURES = -n $(shell echo $$((2 * $$(nproc)))) --dist loadgroup --no-loadscope-reorder -m measures
+# Each process imports the modules of all tests that it is told of: 5 s of processor time for the whole suite.
+MEASURING = $(shell grep -lr --include='test_*.py' 'mark\.measures' tests)
 OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
@@ -106,7 +108,7 @@ $(VENV)/.browser: $(VENV)/.grid $(VENV)/.web
 test-python: setup $(VENV)/.sdn $(VENV)/.faucet $(VENV)/.notebooks $(VENV)/.browser
 	@tools/packages test
 	$(PYTEST) $(BESIDE) -m "not measures"
-	$(PYTEST) $(PAIRED) -m measures
+	$(PYTEST) $(MEASURES) $(MEASURING)
 
 # pexpect drives the prompt. Exit code 3 of the tool: there is no network.
 test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on Airloom

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 PACKAGES = [
-    "airloom.cli",
+    "airloom.cli.display",
     "airloom.experiments.registry",
     "airloom.nodes.all_nodes",
     "airloom.results",

@@ -7,7 +7,6 @@ import pytest
 import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.signal import lfilter
 
 from airloom import stats as statistics
 
@@ -99,7 +98,7 @@ def test_batch_means_of_correlated_observations_hold_the_truth_as_often_as_they_
     random = np.random.default_rng(5)
     held = {"batches": 0, "observations": 0}
     for _ in range(300):
-        values = lfilter([1.0], [1.0, -0.9], random.normal(size=4_200))[200:]
+        values = scipy.signal.lfilter([1.0], [1.0, -0.9], random.normal(size=4_200))[200:]
         held["batches"] += statistics.batch_mean(values).low <= 0 <= statistics.batch_mean(values).high
         held["observations"] += statistics.mean(values).low <= 0 <= statistics.mean(values).high
     assert 0.9 * 300 <= held["batches"] <= 0.98 * 300
