@@ -12,10 +12,8 @@ from urllib.parse import unquote
 
 import pytest
 import yaml
-from typer.main import get_command
 
-from airloom import bench
-from airloom.cli import app
+from airloom import bench, cli
 from airloom.experiments import registry
 from airloom.mininet import options
 from airloom.planning import cpus
@@ -183,17 +181,11 @@ def options_of_mn() -> set[str]:
     return known | set(options.WITHOUT_MEANING)
 
 
-@cache
-def command_line() -> Any:
-    """The commands; to make them takes a tenth of a second."""
-    return get_command(app)
-
-
 @pages
 def test_commands_and_options_exist(page: Path) -> None:
     for line in commands(page):
         words = [word.strip("[],;.") for word in line.split()]
-        command = command_line()
+        command = cli.group()
         while hasattr(command, "commands") and words and not words[0].startswith("-"):
             if words[0].isupper():
                 break

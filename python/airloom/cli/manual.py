@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import typer.main
-
 _EXIT_CODES = (
     ("0", "Done."),
     ("1", "It ran and failed; or the verdict is not valid and --strict was given."),
@@ -22,10 +20,9 @@ _EXIT_CODES = (
 
 def page() -> str:
     """Returns the whole page."""
-    from airloom import __version__
-    from airloom.cli import app
+    from airloom import __version__, cli
 
-    group: Any = typer.main.get_command(app)
+    group = cli.group()
     context = group.context_class(group, info_name="airloom", **group.context_settings)
     summary, _, _ = group.help.partition(":")
     lines = [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from airloom import bench
+from airloom import bench, cli
 from airloom.cli import app, manual
 from airloom.experiments import registry
 
@@ -83,3 +83,17 @@ def test_the_manual_page_needs_nothing_but_the_command_line() -> None:
     code = f"import sys; from airloom.cli import manual; manual.page(); print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("name", sorted(cli.group().commands))
+def test_a_command_made_alone_is_as_among_all(name: str) -> None:
+    (alone,) = cli.group_for([name, "--help"]).commands.values()
+    every = cli.group().commands[name]
+    assert (alone.name, alone.help) == (name, every.help)
+    assert [one.opts for one in alone.params] == [one.opts for one in every.params]
+    assert getattr(alone, "commands", {}).keys() == getattr(every, "commands", {}).keys()
+
+
+@pytest.mark.parametrize("words", [[], ["--version"], ["chek"]], ids=str)
+def test_without_a_command_all_are_made(words: list[str]) -> None:
+    assert cli.group_for(words) is cli.group()
