@@ -55,6 +55,21 @@ def test_a_run_prints_its_figures_and_the_verdict(shell, scenario):
     shell.gone()
 
 
+def test_a_run_loads_no_package_for_which_every_run_would_wait(shell, scenario):
+    """Each takes a tenth of a second or more, some of it while the run measures."""
+    code = (
+        "import sys\n"
+        "from airloom import cli\n"
+        "sys.argv = ['airloom', *sys.argv[1:]]\n"
+        "cli.group_for(sys.argv[1:])(standalone_mode=False)\n"
+        "print({'pandas', 'scipy', 'matplotlib'} & set(sys.modules))"
+    )
+    words = [sys.executable, "-c", code, "run", scenario(SHORT), "--out", "results"]
+    done = subprocess.run(words, cwd=shell.folder, env=shell.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
 def test_strict_fails_a_run_that_is_not_valid(shell, scenario):
     strict = SHORT + "limits: {lateness_p99: 1 ns, lateness_max: 1 ns}\n"
     done = shell.run("run", scenario(strict), "--out", "results", "--strict", "-q")

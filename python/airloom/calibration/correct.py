@@ -65,6 +65,11 @@ class Trip:
         return sum(one.value for one in figures) / 2, math.hypot(*halves)
 
 
+def correctable(plan: Plan, load: Load) -> frozenset[str]:
+    """Returns the names of the measurements between nodes of calibrated kinds."""
+    return frozenset(_trips(plan, load))
+
+
 def intervals(name: str, samples: pa.Table) -> Intervals:
     """Returns the intervals of the times that a measurement's ``samples`` contain."""
     found: Intervals = {}

@@ -7,6 +7,7 @@ import math
 import shlex
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -241,6 +242,10 @@ class OneRun:
             why = node.failure or "its first process died"
             self._runner.fail(RunError("node.failed", f"node {node.name} failed: {why}"))
 
+    @cached_property
+    def _correctable(self) -> frozenset[str]:
+        return correct.correctable(self.plan, model.load)
+
     def _keep(self, measuring: Measuring) -> None:
         """Writes a measurement's results. A full disk fails the run; earlier data is kept."""
         reading = measuring.reading
@@ -257,7 +262,9 @@ class OneRun:
             samples = reading.samples()
             self.writer.record_table(measuring.name, samples)
             self._annotation.add(measuring.name, samples)
-            self._within |= correct.intervals(measuring.name, samples)
+            # The statistics would load pandas and scipy, a third of a second.
+            if measuring.name in self._correctable:
+                self._within |= correct.intervals(measuring.name, samples)
         except LabError as error:
             self.runner.fail(error)
 
