@@ -43,12 +43,12 @@ class Shell:
         }
 
     def run(
-        self, *words: str, prefix: tuple[str, ...] = (), lasts: float = 0, **more
+        self, *words: str, prefix: tuple[str, ...] = (), lasts: float = 0, input: str = "", **more
     ) -> subprocess.CompletedProcess[str]:
         """Runs the command to its end; ``lasts``: the seconds that it takes by its nature."""
         timeout = TIMEOUT + lasts
         if not prefix and not more and words[0] not in NEW:
-            return forked.run(words, self.folder, self.env, timeout)
+            return forked.run(words, self.folder, self.env, timeout, input)
         return subprocess.run(
             [*prefix, *COMMAND, *words],
             cwd=self.folder,
@@ -56,6 +56,7 @@ class Shell:
             capture_output=True,
             text=True,
             timeout=timeout,
+            input=input,
             **more,
         )
 

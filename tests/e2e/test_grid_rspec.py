@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ try:
 except HostError as error:
     pytest.skip(str(error), allow_module_level=True)
 
-from helpers import REPOSITORY
+from helpers import REPOSITORY, forked
 from helpers.grid import SMALL
 from helpers.grid_server import WAIT_S, Server
 
@@ -41,8 +40,7 @@ def test_a_request_is_reserved_and_its_manifest_is_read(tmp_path: Path) -> None:
     }
 
     def said(*words: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "airloom", "grid", "rspec", *map(str, words)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S)
+        return forked.run(("grid", "rspec", *map(str, words)), tmp_path, environment, WAIT_S)
 
     try:
         server.must("POST", "/v1/projects", {"name": "p"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ try:
 except HostError as error:
     pytest.skip(str(error), allow_module_level=True)
 
-from helpers import REPOSITORY
+from helpers import REPOSITORY, forked
 from helpers.grid import SMALL
 from helpers.grid_server import Server
 
@@ -38,10 +37,7 @@ def pair(folder: Path, name: str) -> tuple[Path, Path]:
 
 def command(home: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     given = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python"), "XDG_CONFIG_HOME": str(home)}
-    return subprocess.run(
-        [sys.executable, "-m", "airloom", "grid", *words], env={**given, **environment},
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    return forked.run(("grid", *words), home, {**given, **environment}, timeout=120)
 
 
 def test_a_client_trusts_the_certificate_that_it_is_given_and_no_other(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from helpers import forked
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(120)]
 
@@ -24,8 +26,7 @@ repetitions: 2
 
 
 def airloom(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "airloom", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    return forked.run(words, folder, os.environ, timeout=100)
 
 
 def test_a_pack_is_run_again_and_its_trend_persists(tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from airloom.bench import calibrate
 from airloom.recommend import trials
 from airloom.runs.progress import Watcher
+from helpers import forked
 from helpers.calibrations import made
 
 pytestmark = pytest.mark.world
@@ -56,10 +56,7 @@ def test_the_command_answers_in_json(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO)
     (tmp_path / "netns.json").write_text(json.dumps(made().model_dump(mode="json", by_alias=True)))
     words = ["recommend", "s.yaml", "--kind", "netns", "--calibration", "netns.json", "--json", "-"]
-    done = subprocess.run(
-        [sys.executable, "-m", "airloom", *words],
-        cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False,
-    )  # fmt: skip
+    done = forked.run(words, tmp_path, os.environ, timeout=90)
     assert done.returncode == 0, done.stderr
     assert "trying netns: about" in done.stderr
     raw = json.loads(done.stdout)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from airloom.cli.display import Display
 from airloom.report.tables import table
 from airloom.report.terminal import rich_table
 from airloom.units.text import visible
+from helpers import forked
 
 HOSTILE = "see [/red] \x1b]0;owned\x07\x1b[2J\x9b2J \u202e \udcff"
 SENT = ("\x1b", "\x07", "\x9b", "\u202e", "\udcff")
@@ -97,10 +97,7 @@ def test_a_path_breaks_only_at_its_dots_in_a_table_of_any_width(width, columns):
 
 
 def airloom(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "airloom", *words]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env=dict(os.environ)
-    )
+    return forked.run(words, folder, os.environ, timeout=60)
 
 
 def test_check_shows_a_description_as_it_stands(tmp_path):
