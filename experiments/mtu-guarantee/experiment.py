@@ -257,7 +257,7 @@ def _key(labels: Labels) -> tuple[str, ...]:
 
 def _cells(extent: Extent, networks: Sequence[str]) -> Iterable[Cell]:
     frames = extent.choose(full=mtu.FRAMES, quick=mtu.FRAMES[:1], smoke=mtu.FRAMES[:1])
-    links = extent.choose(full=LINKS, quick=LINKS[1:], smoke=LINKS[1:])
+    links = extent.choose(full=LINKS, quick=LINKS[1:], smoke=LINKS[:1])
     for network in networks:
         brief = extent is Extent.SMOKE and network == MININET
         for link in links:

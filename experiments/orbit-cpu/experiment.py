@@ -6,6 +6,7 @@ See README.md beside this file for what is compared with what.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from airloom.errors import RunError
@@ -21,6 +22,8 @@ TOLERANCE = 0.05
 """Of claims about shares; the interval of a point is as narrow."""
 MACHINE = (("memory", "resident memory", "MB", 1e6), ("switches", "context switches", "1/s", 1.0))
 """Figures of a guest's machine: name, words, unit, scale."""
+SETTLING = 1.0
+"""Seconds after a flow has begun that no figure includes."""
 BEYOND = 250
 """Mbit/s of 64 octets: more than a sender can make, so that it never rests."""
 
@@ -37,7 +40,8 @@ def run(
         cases = [
             _case(Platform(kind, guests, one_processor=True), seconds) for kind in kinds for guests in (1, 2)
         ]
-        found = campaign.measure(cases, _figures, extent.repetitions("first", within=TOLERANCE))
+        read = partial(_figures, settling=extent.choose(full=SETTLING, quick=SETTLING, smoke=0.0))
+        found = campaign.measure(cases, read, extent.repetitions("first", within=TOLERANCE))
         for kind in kinds:
             one = {"kind": kind, "guests": 1}
             two = {"kind": kind, "guests": 2}
@@ -113,14 +117,15 @@ def _case(platform: Platform, seconds: int) -> Case:
     return Case(words, labels, scenario, orbit.WARM_UP + seconds)
 
 
-def _figures(case: Case, reader: RunReader) -> Figures:
+def _figures(case: Case, reader: RunReader, *, settling: float) -> Figures:
     found = {}
     uses = {one.node: one for one in reader.details.nodes}
     for name, slice in zip(("first", "second"), orbit.flows_of(reader), strict=False):
-        used = _steady(reader, "cpu", f"n1-{slice}", case.seconds)
+        begin = orbit.WARM_UP + settling
+        used = _mean(reader, "cpu", f"n1-{slice}", begin, case.seconds)
         found[name] = (used, "1")
         # Ran or waited to run: what it would have taken of a machine with nothing else to do.
-        found[f"ready-{name}"] = (used + _steady(reader, "wait", f"n1-{slice}", case.seconds), "1")
+        found[f"ready-{name}"] = (used + _mean(reader, "wait", f"n1-{slice}", begin, case.seconds), "1")
         use = uses.get(f"n1-{slice}")
         if use is not None and use.resident_octets is not None and use.switches is not None:
             found[f"memory-{name}"] = (float(use.resident_octets), "B")
@@ -128,11 +133,10 @@ def _figures(case: Case, reader: RunReader) -> Figures:
     return found
 
 
-def _steady(reader: RunReader, metric: str, node: str, seconds: float) -> float:
-    """Mean share of a processor, from a second after the flow began to the last interval before its end."""
+def _mean(reader: RunReader, metric: str, node: str, begin: float, end: float) -> float:
+    """Mean share of a processor in the intervals that end between two times, in seconds."""
     rows = reader.samples("node", metric, node)
-    begin, end = (orbit.WARM_UP + 1) * 1_000_000_000, seconds * 1e9
-    shares = rows[(rows.t_ns > begin) & (rows.t_ns <= end)].value
+    shares = rows[(rows.t_ns > begin * 1e9) & (rows.t_ns <= end * 1e9)].value
     if shares.empty:
         raise RunError("experiment.unmeasured", "no processor time was counted", where=str(reader.folder))
     return float(shares.mean())

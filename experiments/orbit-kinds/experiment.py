@@ -36,7 +36,8 @@ def run(
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
             campaign.note(f"kind {kind} is left out: {why}")
-        cases = [_udp(platform, task, seconds) for platform in platforms for task in TASKS]
+        tasks = extent.choose(full=tuple(TASKS), quick=tuple(TASKS), smoke=("calm",))
+        cases = [_udp(platform, task, seconds) for platform in platforms for task in tasks]
         cases += [_tcp(platform, seconds + 1) for platform in platforms]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
         for platform in platforms[1:]:

@@ -35,7 +35,8 @@ def run(
     platforms = orbit.platforms(kinds, theirs=extent)
     with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_on_air(platform, payload, seconds) for payload in payloads for platform in platforms]
-        bare = [_bare(kind, flows, seconds) for kind in ("netns", *kinds) for flows in (1, 2)]
+        senders = extent.choose(full=(1, 2), quick=(1, 2), smoke=(1,))
+        bare = [_bare(kind, flows, seconds) for kind in ("netns", *kinds) for flows in senders]
         cases += {case.name: case for case in bare}.values()
         repetitions = extent.repetitions("throughput", "ceiling", within={"throughput": TOLERANCE})
         found = campaign.measure(cases, _figures, repetitions)
