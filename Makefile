@@ -18,9 +18,12 @@ JOBS    ?= $(shell echo $$((4 * $$(nproc))))
 BESIDE   = -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 # A test that measures takes a quarter of a processor on average, and the verdict of its run says whether
 # others disturbed it.
-MEASURES = -n $(shell echo $$((2 * $$(nproc)))) --dist loadgroup --no-loadscope-reorder -m measures
+MEASURES = -n $(shell echo $$((3 * $$(nproc)))) --dist loadgroup --no-loadscope-reorder -m measures
 # Each process imports the modules of all tests that it is told of: 5 s of processor time for the whole suite.
 MEASURING = $(shell grep -lr --include='test_*.py' 'mark\.measures' tests)
+RUST_TESTS = cargo test --workspace --locked
+RUST_LOG   = $(or $(CARGO_TARGET_DIR),target)/tests.log
+TEST_PACKAGES = $(VENV)/.sdn $(VENV)/.faucet $(VENV)/.notebooks $(VENV)/.browser
 OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
@@ -30,7 +33,7 @@ PICTURES ?=
 # Without compiled modules every start of the command, and of each process of tests, takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-rust test-python test-quick test-mininet bench lint docs packages
+.PHONY: help setup demo test test-quick test-mininet bench lint docs packages
 .PHONY: kernel test-kernel screenshots wheel sdist man try-wheel try-sdist clean
 
 help: ## Show what can be made
@@ -68,10 +71,12 @@ demo: setup ## A chain of routers with real ping and iperf3, a table, a verdict 
 	$(BIN)/airloom run examples/chain.yaml --out $(OUT)/demo
 	$(BIN)/airloom report $(OUT)/demo
 
-test: test-rust test-kernel test-python ## Run the whole test suite
-
-test-rust: setup
-	cargo test --workspace --locked
+# cargo runs one test program after the other, most of which use one processor.
+test: setup test-kernel $(TEST_PACKAGES) ## Run the whole test suite
+	$(RUST_TESTS) --no-run
+	@tools/packages test
+	@tools/beside "$(RUST_LOG)" "$(RUST_TESTS)" '$(PYTEST) $(BESIDE) -m "not measures"'
+	$(PYTEST) $(MEASURES) $(MEASURING)
 
 # Exit code 3: something is missing that this user cannot install. Tests that need the kernel say so.
 test-kernel:
@@ -104,11 +109,6 @@ $(VENV)/.faucet: faucet.lock $(VENV)/.python
 $(VENV)/.browser: $(VENV)/.grid $(VENV)/.web
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2
 	@touch $@
-
-test-python: setup $(VENV)/.sdn $(VENV)/.faucet $(VENV)/.notebooks $(VENV)/.browser
-	@tools/packages test
-	$(PYTEST) $(BESIDE) -m "not measures"
-	$(PYTEST) $(MEASURES) $(MEASURING)
 
 # pexpect drives the prompt. Exit code 3 of the tool: there is no network.
 test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on Airloom
