@@ -26,7 +26,7 @@ from typing import Self
 from airloom.errors import HostError, RunError
 from airloom.experiments import capacity_search, outside
 from airloom.experiments import paper as published
-from airloom.experiments.found import Bounded, Figures, Found, Labels, Largest, Sample
+from airloom.experiments.found import Bounded, Figures, Found, Labels, Largest, Point, Sample, point
 from airloom.experiments.paper import Paper, Statement
 from airloom.experiments.repetitions import LONGEST, Repetitions
 from airloom.planning.capture import Capture
@@ -100,9 +100,11 @@ class Campaign:
         self._failures: list[str] = []
         self._lacking: HostError | None = None
         """The first missing requirement of this machine."""
-        self._measured: set[str] = set()
+        self._measured: dict[str, Point] = {}
         self._asked: set[str] = set()
         """The campaign's runs; the folder may contain runs of other campaigns."""
+        self._flooded: set[Point] = set()
+        """Points of claims that flood a node."""
         self._kept: set[str] = set()
         self._notes: list[str] = []
         kinds = tuple(dict.fromkeys(kinds))
@@ -189,7 +191,7 @@ class Campaign:
                 reader = self.run(case)
                 figures, valid = read(case, reader), capacity_search.believable([reader])
             self.found.add(case.labels, figures, valid=valid)
-            self._measured.add(case.name)
+            self._measured[case.name] = point(case.labels)
         except Interrupted:
             raise
         except (RunError, HostError) as error:
@@ -235,8 +237,9 @@ class Campaign:
 
         Values of several runs enter with their intervals. Runs with the verdict ``invalid`` do not
         enter, unless the claim ``floods``: it is about what a node does if it is offered more than it
-        can handle. Without a value the claim is undecided. If the claim fails and the paper's
-        statement is flagged, the outcome is "implausible in its source".
+        can handle. The experiment's verdict counts its runs as ``degraded`` at worst. Without a value
+        the claim is undecided. If the claim fails and the paper's statement is flagged, the outcome is
+        "implausible in its source".
         """
         said = self.paper[says]
         self._spoken.add(says)
@@ -245,6 +248,8 @@ class Campaign:
         for name, value in values.items():
             if isinstance(value, Sample):
                 known[name], intervals[name] = value.judged(floods=floods)
+                if floods:
+                    self._flooded.add(value.point)
             elif isinstance(value, Bounded | Largest):
                 known[name], intervals[name] = value.judged()
             elif value is not None:
@@ -286,7 +291,10 @@ class Campaign:
         self._claims += [_as_claim(one) for one in self.paper.implausible if one.id not in self._spoken]
         self._writer.measured(*self.found.measurements(self.name))
         figures.save(self.folder, self._figures)
-        verdict, ledger = capacity_search.whole(self.folder, self._asked or None)
+        flooded = {name for name, at in self._measured.items() if at in self._flooded}
+        if flooded:
+            self.note(f"on purpose, {len(flooded)} runs offer a node more than it can handle")
+        verdict, ledger = capacity_search.whole(self.folder, self._asked or None, flooded=flooded)
         for failure in reversed(self._failures):
             verdict = verdict.also("invalid", "experiment.failed-run", failure)
         if not self.found.values:

@@ -13,6 +13,8 @@ from airloom.stats import mean
 from airloom.units.figures import UNITS, Quantity
 
 Labels = Mapping[str, Any]
+Point = tuple[tuple[str, str], ...]
+"""The labels of a run, sorted by name."""
 Figures = Mapping[str, tuple[float, str]]
 """Name of a figure: value and unit. A name with a point is measurement and metric: ``rtt.max``."""
 
@@ -24,6 +26,8 @@ class Sample:
     valid: tuple[float, ...]
     every: tuple[float, ...]
     unit: str
+    point: Point = field(default=(), compare=False)
+    """The point at which the figure was measured."""
 
     def judged(self, *, floods: bool = False) -> tuple[Quantity, Interval]:
         """Returns the mean for a claim, and what the repetitions leave open of it.
@@ -83,21 +87,21 @@ class Largest:
 class Found:
     """Figures of many runs, by name and labels; one value for each repetition."""
 
-    values: dict[tuple[str, tuple[tuple[str, str], ...]], list[float]] = field(default_factory=dict)
+    values: dict[tuple[str, Point], list[float]] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
-    _valid: dict[tuple[str, tuple[tuple[str, str], ...]], list[float]] = field(default_factory=dict)
+    _valid: dict[tuple[str, Point], list[float]] = field(default_factory=dict)
 
     def add(self, labels: Labels, figures: Figures, *, valid: bool = True) -> None:
         """Adds the figures of one run; ``valid`` is false if its verdict is ``invalid``."""
         for name, (value, unit) in figures.items():
-            self.values.setdefault((name, _key(labels)), []).append(value)
+            self.values.setdefault((name, point(labels)), []).append(value)
             if valid:
-                self._valid.setdefault((name, _key(labels)), []).append(value)
+                self._valid.setdefault((name, point(labels)), []).append(value)
             self.units[name] = unit
 
     def all(self, name: str, **labels: Any) -> list[float]:
         """Returns the value of each repetition, of invalid runs too; empty without a value."""
-        return self.values.get((name, _key(labels)), [])
+        return self.values.get((name, point(labels)), [])
 
     def mean(self, name: str, **labels: Any) -> float | None:
         """Returns the mean over the repetitions in the figure's unit; None if not measured."""
@@ -106,9 +110,11 @@ class Found:
 
     def sample(self, name: str, **labels: Any) -> Sample | None:
         """Returns the value of each repetition, for claims; None if not measured."""
-        every = self.all(name, **labels)
-        valid = self._valid.get((name, _key(labels)), [])
-        return Sample(tuple(valid), tuple(every), self.units[name]) if every else None
+        at = point(labels)
+        every = self.values.get((name, at))
+        if not every:
+            return None
+        return Sample(tuple(self._valid.get((name, at), [])), tuple(every), self.units[name], at)
 
     def line(
         self, label: str, role: Role, name: str, over: str, at: Sequence[float], scale: float, **labels: Any
@@ -129,11 +135,11 @@ class Found:
         found = []
         for (metric, labels), values in self.values.items():
             over = mean(values)
-            own, point, rest = metric.partition(".")
+            own, dot, rest = metric.partition(".")
             found.append(
                 Measurement(
-                    name=own if point else name,
-                    metric=rest if point else metric,
+                    name=own if dot else name,
+                    metric=rest if dot else metric,
                     unit=self.units[metric],
                     mean=over.value,
                     ci95=over.half_width if over.n > 1 else None,
@@ -153,5 +159,6 @@ def each(names: Iterable[str], rest: str) -> str:
     return " and ".join(f"{name} {rest}" for name in names)
 
 
-def _key(labels: Labels) -> tuple[tuple[str, str], ...]:
+def point(labels: Labels) -> Point:
+    """Returns what identifies the runs with these labels."""
     return tuple(sorted((key, str(value)) for key, value in labels.items()))

@@ -19,6 +19,7 @@ from airloom.experiments.found import Bounded, Found, Largest, Sample
 from airloom.experiments.net_chain import kinds
 from airloom.experiments.repetitions import Repetitions
 from airloom.report import figures
+from airloom.results import Ledger, RunReader, RunWriter, Verdict
 from airloom.scenario.model import Scenario
 
 PAPER = """\
@@ -200,6 +201,33 @@ def test_a_claim_that_floods_takes_invalid_runs(tmp_path: Path) -> None:
         made.finish()
     assert (plain.outcome, floods.outcome, bounded.outcome) == ("undecided", "fails", "undecided")
     assert "the ladder ended" in bounded.why
+
+
+@pytest.mark.parametrize(("floods", "status"), [(False, "invalid"), (True, "degraded")])
+def test_runs_of_a_claim_that_floods_do_not_make_the_experiment_invalid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, floods: bool, status: str
+) -> None:
+    def point(folder: Path, name: str, scenario: Scenario) -> RunReader:
+        place = folder / capacity_search.POINTS / name
+        lost = name.startswith("flooded")
+        verdict = Verdict(status="invalid" if lost else "valid", reasons=("frames lost",) * lost)
+        with RunWriter(place, scenario=name, seed=1, kinds=["netns"], scenario_text="") as writer:
+            writer.finish(verdict, Ledger())
+        return RunReader(place)
+
+    def read(*_: Any) -> dict[str, tuple[float, str]]:
+        return {"rate": (8.0, "bit/s")}
+
+    monkeypatch.setattr(capacity_search, "point", point)
+    with campaign(tmp_path) as made:
+        found = made.measure(cases("flooded", "calm"), read, Repetitions.fixed(2, "rate"))
+        rates = {name: found.sample("rate", platform=name) for name in ("flooded", "calm")}
+        made.claim("f", "w", "x >= 1 bit/s", says="ten", floods=floods, x=rates["flooded"])
+        made.claim("c", "w", "x >= 1 bit/s", says="ten", x=rates["calm"])
+        verdict = made.finish().verdict
+    assert verdict.status == status
+    assert verdict.reasons == ("flooded-r00: frames lost", "flooded-r01: frames lost")
+    assert ("on purpose, 2 runs offer a node more than it can handle" in verdict.notes) is floods
 
 
 def test_what_the_machine_lacks_for_every_run_is_named(
