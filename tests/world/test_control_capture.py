@@ -33,10 +33,17 @@ switch.sendall(struct.pack("!BBHI", 4, 0, 8, 1))
 switch.sendall(struct.pack("!BBHI", 4, 5, 8, 2))
 body = struct.pack("!QQBBHHHIIIHxxHHxxxx", 0, 0, 0, 99, 0, 0, 1, 2**32 - 1, 0, 0, 0, 1, 4)
 switch.sendall(struct.pack("!BBHI", 4, 14, 8 + len(body), 3) + body)
-while switch.recv(4096):
-    pass
+stream = switch.makefile("rb")
+while header := stream.read(8):
+    _, kind, length, _ = struct.unpack("!BBHI", header)
+    stream.read(length - 8)
+    if kind == 1:
+        refused = socket.create_server(("127.0.0.1", 6655))
 """
-"""A controller of OpenFlow 1.3 that asks for a command of FLOW_MOD that does not exist."""
+"""A controller of OpenFlow 1.3 that asks for a command of FLOW_MOD that does not exist.
+
+It listens on port 6655 as soon as the switch has refused it.
+"""
 
 
 def scenario() -> Scenario:
@@ -61,7 +68,13 @@ def scenario() -> Scenario:
                     "until_end": True,
                     "expect": None,
                 },
-                {"node": "c1", "run": "python3 /etc/wrong.py", "until_end": True, "expect": None},
+                {
+                    "node": "c1",
+                    "run": "python3 /etc/wrong.py",
+                    "ready": {"port": 6655},
+                    "until_end": True,
+                    "expect": None,
+                },
             ],
             "measurements": [{"name": "rtt", "ping": {"from": "h1", "to": "h2", "count": 3}}],
         }
