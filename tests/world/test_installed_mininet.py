@@ -75,6 +75,21 @@ def test_its_links_can_be_shaped_further(tmp_path: Path) -> None:
 
 
 @installed
+def test_a_receiver_whose_end_marks_are_lost_ends_like_one_of_a_run(tmp_path: Path) -> None:
+    traffic = {"from": "h1", "to": "h2", "frame": "1518 B", "rate": "1 Mbit/s", "duration": "0.3 s"}
+    drops_udp = [
+        "tc class add dev {eth} parent 5: classid 5:9 htb rate 1mbit",
+        "tc qdisc add dev {eth} parent 5:9 pfifo limit 0",
+        "tc filter add dev {eth} parent 5: protocol ip u32 match ip protocol 17 0xff flowid 5:9",
+    ]
+    scenario = _pair([{"name": "flow", "traffic": traffic}])
+    mininet_scenario.run(scenario, tmp_path, [Shaping("s1", "h2", command) for command in drops_udp])
+    reading = mininet_scenario.flow(tmp_path, "flow")
+    assert reading.sent > 20
+    assert reading.received == 0
+
+
+@installed
 def test_what_it_says_of_a_failure_is_told(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="tc class add nonsense"):
         mininet_scenario.run(_pair([]), tmp_path, [Shaping("s1", "h2", "tc class add nonsense")])

@@ -127,7 +127,7 @@ def _programs(scenario: Scenario, folder: Path) -> Iterable[dict[str, Any]]:
             "out": str(log),
             "err": str(log),
             "ready": one.ready.log if one.ready is not None else None,
-            "until_end": one.until_end,
+            "linger": 0.0,
             "service": one.until_end,
             "expect": list(ANY) if one.expect is None or one.until_end else [one.expect],
         }
@@ -162,7 +162,7 @@ def _flow(
             "out": str(folder / step.stdout),
             "err": str(folder / step.stderr),
             "ready": None,
-            "until_end": False,
+            "linger": step.linger / 1e9,
             "service": step.service,
             "expect": sorted(step.expect),
         }

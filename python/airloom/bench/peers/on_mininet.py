@@ -27,6 +27,9 @@ from mininet.topo import LinearTopo
 # Mininet would raise limits of the whole machine, which is not needed here.
 mininet.net.fixLimits = lambda: None
 
+GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL."""
+
 
 def memory() -> int:
     """Returns the machine's available memory in octets."""
@@ -123,7 +126,8 @@ def network(file: str) -> dict[str, Any]:
     """Runs programs in a described network of TCLinks; returns their exit codes by name.
 
     ``mininet_scenario.py`` writes the description. Programs that are no service start at their times,
-    and services before them. Those not stopped at the end have ten seconds to end by themselves.
+    and services before them. When the others have ended, services have their ``linger`` seconds to end by
+    themselves, as in a run: the end mark for a receiver may have been lost in a full queue.
     """
     with open(file) as source:
         asked = json.load(source)
@@ -184,15 +188,18 @@ def running(nodes: dict[str, Any], programs: list[dict[str, Any]]) -> dict[str, 
     codes = {one["name"]: started[one["name"]].wait() for one in others}
     for one in programs:
         if one["service"]:
-            program = started[one["name"]]
-            if one["until_end"]:
-                program.terminate()
-            try:
-                codes[one["name"]] = program.wait(10)
-            except subprocess.TimeoutExpired:
-                program.kill()
-                codes[one["name"]] = program.wait()
+            codes[one["name"]] = ended(started[one["name"]], one["linger"])
     return codes
+
+
+def ended(program: Any, linger: float) -> int:
+    """Returns the exit code of a program, which is sent SIGTERM after ``linger`` seconds."""
+    for seconds, stop in ((linger, program.terminate), (GRACE, program.kill)):
+        try:
+            return program.wait(seconds)
+        except subprocess.TimeoutExpired:
+            stop()
+    return program.wait()
 
 
 def text_of(path: str) -> str:
