@@ -102,7 +102,7 @@ def test_slices_keep_apart_and_their_report_has_every_form(shell) -> None:
     done = shell.run("run", str(FOLDER / "slices.yaml"), "--out", "out", "-q")
     assert done.returncode == 0, done.stderr
     assert json.loads((shell.folder / "out" / "result.json").read_text())["claims"][0]["outcome"] != "fails"
-    done = shell.run("report", "out", "--png", "png", "--csv", "csv")
+    done = shell.run("report", "out", "--png", "png", "--csv", "csv", lasts=60)
     assert done.returncode == 0, done.stderr
     assert list((shell.folder / "csv").glob("*.csv"))
     shell.gone()

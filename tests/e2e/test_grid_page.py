@@ -186,6 +186,7 @@ def test_the_run_of_a_reservation_is_watched_through_a_link_until_it_ends(
         link = page.get_by_role("link", name="Watch the run of watched")
         until = time.monotonic() + 60
         while not link.count() and time.monotonic() < until and run.poll() is None:
+            page.wait_for_timeout(500)
             page.reload()
             page.get_by_role("row").filter(has_text="watched").wait_for()
         with page.expect_popup() as popup:

@@ -103,7 +103,7 @@ class Manager:
 
         with self.database.engine.connect() as connection:
             return [
-                repr(row)
+                repr(tuple(row))
                 for table in Table.metadata.sorted_tables
                 for row in connection.execute(table.select().order_by(*table.primary_key.columns))
             ]

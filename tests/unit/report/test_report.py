@@ -286,8 +286,8 @@ def test_a_million_samples_make_a_page_of_ordinary_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_export_writes_every_figure_and_table(run_folder: Path, tmp_path: Path) -> None:
-    written = report.export(run_folder, tmp_path / "out", ["png", "svg", "csv"])
+def test_export_writes_every_figure_and_table(two_measured: Path, tmp_path: Path) -> None:
+    written = report.export(two_measured, tmp_path / "out", ["png", "svg", "csv"])
     names = {path.name for path in written}
     assert {"topology.png", "time-throughput.svg", "distribution-rtt.png", "measurements.csv"} <= names
     assert (tmp_path / "out" / "topology.png").read_bytes().startswith(b"\x89PNG")
@@ -297,7 +297,7 @@ def test_export_writes_every_figure_and_table(run_folder: Path, tmp_path: Path) 
     assert throughput["unit"] == "bit/s"
     assert 80e6 < float(throughput["mean"]) < 96e6
     with pytest.raises(ScenarioError, match="pdf is not a form"):
-        report.export(run_folder, tmp_path, ["pdf"])
+        report.export(two_measured, tmp_path, ["pdf"])
 
 
 @pytest.mark.slow
