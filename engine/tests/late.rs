@@ -268,3 +268,53 @@ fn a_stall_behind_a_wire_of_the_same_rate_is_lost_once() {
     let late = later.map(|(at, due)| at - due).max().unwrap_or(0);
     assert!(late < 500_000, "{late} ns late long after the stall");
 }
+
+#[test]
+fn a_host_that_always_wakes_late_loses_time_and_is_not_ever_later() {
+    // h1 - s1 - h2 at one rate, which the offered frames exceed. The gap of a frame makes up for a part of
+    // what each wake-up costs; a frame is longer on the wire than what is sent in advance, or shorter.
+    for (rate, octets) in
+        [(10_000_000, 4_366), (10_000_000, 1_514), (10_000_000, 8_000), (100_000_000, 1_514)]
+    {
+        let settings = LinkSettings {
+            late: Late::Slip,
+            rate: Rate::BitsPerSecond(rate),
+            mtu: 9_000,
+            ..LinkSettings::default()
+        };
+        let mut engine = Engine::new(1);
+        let a = engine.add_port("a", false).expect("new");
+        let b = engine.add_port("b", false).expect("new");
+        let switch = engine.add_switch("s", &SwitchSettings::Hub).expect("new");
+        engine.connect("a-s", End::Port(a), End::Switch(switch), &settings, &settings).expect("fits");
+        let second =
+            engine.connect("s-b", End::Switch(switch), End::Port(b), &settings, &settings).expect("fits");
+        let length = u64::from(octets + 24) * 8 * 1_000_000_000 / rate;
+        let wakes = 20 * length / 1_000; // 2 % of a frame, less than 1 % of which its gap makes up for
+        let mut wall = Wall { takes: vec![HAND_OVER], ..Wall::default() };
+        let clock = wall.clock.clone();
+        let mut offered = 0;
+        while offered < 1_000 {
+            let next = (offered + 1) * (length - length / 200);
+            let event = engine.next_at().map_or(next, |at| at.nanos().min(next));
+            clock.0.set(clock.0.get().max(event + wakes));
+            engine.advance_on(&clock, clock.now(), &mut wall);
+            if next <= clock.0.get() {
+                common::offer(&mut engine, a, clock.0.get(), common::mac(2), common::mac(1), octets);
+                offered += 1;
+            }
+        }
+        common::check_ledger(&mut engine);
+        let late = wall.handed.iter().map(|(at, due)| at - due).max().unwrap_or(0);
+        let most = 300_000 + 4 * (wakes + HAND_OVER.0 + HAND_OVER.1);
+        assert!(late < most, "{octets} octets at {rate} bit/s: {late} ns late, at most {most}");
+        // Nothing else is lost: what is not late is paused.
+        let paused = engine.ledger().link(second, Direction::Forward).paused.nanos();
+        let last = wall.handed.last().expect("some").0;
+        let ideal = length * (wall.handed.len() as u64 + 1);
+        assert!(
+            paused < last.saturating_sub(ideal) + 2 * length,
+            "{octets} octets at {rate} bit/s: {paused}"
+        );
+    }
+}

@@ -12,13 +12,16 @@
 //!   frames themselves are never faster than the rate, in any window.
 //!
 //! Lateness of up to 1 ms, or 0.3 ms with `Slip`, is recovered in that way; for the excess, the
-//! wire pauses, and queued frames are sent that much later. The lost time is counted, for the
-//! verdict. A clock that jumps is never late.
+//! wire pauses, and queued frames are sent that much later. Frames that are on the wire by then stay
+//! late: the wire does not pause again for lateness for which it has paused already. The lost time
+//! is counted, for the verdict. A clock that jumps is never late.
 //!
 //! A delivery itself takes time, and the node may receive the frame at any moment of it. With
 //! `CatchUp` the distance to the next frame counts from the end of the delivery. With `Slip` every
 //! frame would then lose that time. The usual duration of a delivery is therefore estimated and
 //! excluded: only a delayed delivery counts from its end.
+
+use std::collections::VecDeque;
 
 use crate::settings::Late;
 use crate::time::{Instant, Span};
@@ -44,7 +47,7 @@ pub(crate) struct Length {
 }
 
 /// The pacing state of one wire.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pacing {
     late: Late,
     /// Reference for the distance to the next frame: when the last frame was delivered, or its
@@ -52,7 +55,9 @@ pub(crate) struct Pacing {
     last: Instant,
     /// When the last frame was due.
     due: Instant,
-    /// Lateness for which the wire has already paused.
+    /// Pauses, each with the instant by which the frames are due that it does not delay any more.
+    pauses: VecDeque<(Instant, Span)>,
+    /// Their sum.
     settled: Span,
     /// When the last delivery began.
     begun: Instant,
@@ -66,6 +71,7 @@ impl Pacing {
             late,
             last: Instant::ZERO,
             due: Instant::ZERO,
+            pauses: VecDeque::new(),
             settled: Span::ZERO,
             begun: Instant::ZERO,
             usual: Span::ZERO,
@@ -94,12 +100,20 @@ impl Pacing {
             Late::CatchUp => MADE_UP.0,
             Late::Slip => MADE_UP.1,
         };
-        let before = self.settled;
+        while let Some(&(_, pause)) = self.pauses.front().filter(|(until, _)| *until < due) {
+            self.pauses.pop_front();
+            self.settled = self.settled.saturating_sub(pause);
+        }
         self.last = wall.max(self.open(due, length));
-        self.settled = wall.since(due).saturating_sub(made_up);
         self.due = due;
         self.begun = wall;
-        self.settled.saturating_sub(before)
+        wall.since(due).saturating_sub(made_up).saturating_sub(self.settled)
+    }
+
+    /// Records that the wire pauses; frames that are due by `until` stay as late as they are.
+    pub fn paused(&mut self, pause: Span, until: Instant) {
+        self.pauses.push_back((until, pause));
+        self.settled += pause;
     }
 
     /// Records that the delivery was complete by `wall`.
@@ -158,6 +172,7 @@ mod tests {
     fn after_a_stall_frames_keep_their_distance_and_the_wire_pauses_once() {
         let mut pacing = Pacing::new(Late::CatchUp);
         assert_eq!(pacing.passed(at(6_000), at(0), LENGTH), Span::from_micros(5_000));
+        pacing.paused(Span::from_micros(5_000), at(20 * 100));
         let mut wall = at(6_000);
         for frame in 1..20 {
             let pause;
@@ -166,6 +181,18 @@ mod tests {
             assert!(wall >= at(6_000 + frame * 100) - SLACK - made_up, "frame {frame} at {wall}");
             assert_eq!(pause, Span::ZERO, "frame {frame}");
         }
+    }
+
+    #[test]
+    fn a_wire_pauses_for_what_comes_on_top_of_lateness_for_which_it_has_paused() {
+        let mut pacing = Pacing::new(Late::Slip);
+        let millis = |count: u64| at(count * 1_000);
+        assert_eq!(pacing.passed(millis(5), at(300), LENGTH), Span::from_micros(4_400));
+        pacing.paused(Span::from_micros(4_400), millis(2));
+        assert_eq!(pacing.passed(millis(7), millis(2), LENGTH), Span::from_micros(300), "0.3 ms more");
+        pacing.paused(Span::from_micros(300), millis(4));
+        // From here on frames are due 4.4 ms later: that pause excuses no more lateness.
+        assert_eq!(pacing.passed(at(8_600), millis(8), LENGTH), Span::from_micros(300));
     }
 
     #[test]

@@ -42,6 +42,8 @@ impl Wire {
             return;
         }
         self.take_back_later(context);
+        let sent = self.in_flight.last().unwrap_or(Instant::ZERO);
+        self.pacing.paused(pause, sent.max(self.free + self.delay));
         if self.free <= context.now && self.queue.is_empty() {
             self.shut = context.now + pause;
             return;
