@@ -192,7 +192,7 @@ def running(nodes: dict[str, Any], programs: list[dict[str, Any]]) -> dict[str, 
     return codes
 
 
-def ended(program: Any, linger: float) -> int:
+def ended(program: subprocess.Popen[bytes], linger: float) -> int:
     """Returns the exit code of a program, which is sent SIGTERM after ``linger`` seconds."""
     for seconds, stop in ((linger, program.terminate), (GRACE, program.kill)):
         try:
