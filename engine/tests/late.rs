@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::settings::{Late, LinkSettings, QueueSettings, Rate, SwitchSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Clock, Delivery, Direction, Egress, End, Engine, PortId};
+use airloom_engine::{Clock, Delivery, Direction, Egress, End, Engine, LinkId, PortId};
 
 const RATE: u64 = 100_000_000;
 /// Octets of a frame; octets on the wire below.
@@ -91,6 +91,17 @@ fn driven(
     }
     common::check_ledger(&mut engine);
     (wall.handed, engine.ledger().link(link, Direction::Forward).paused.nanos())
+}
+
+/// h1 - s1 - h2 with equal links: the engine, the port of h1, and the second link.
+fn behind_another(settings: &LinkSettings) -> (Engine, PortId, LinkId) {
+    let mut engine = Engine::new(1);
+    let a = engine.add_port("a", false).expect("new");
+    let b = engine.add_port("b", false).expect("new");
+    let switch = engine.add_switch("s", &SwitchSettings::Hub).expect("new");
+    engine.connect("a-s", End::Port(a), End::Switch(switch), settings, settings).expect("fits");
+    let second = engine.connect("s-b", End::Switch(switch), End::Port(b), settings, settings).expect("fits");
+    (engine, a, second)
 }
 
 /// Instants of the driver's visits: for each gap, one visit at the lateness that `late` returns,
@@ -237,20 +248,14 @@ fn what_slips_makes_up_for_short_lateness_in_the_gaps() {
 
 #[test]
 fn a_stall_behind_a_wire_of_the_same_rate_is_lost_once() {
-    // h1 - s1 - h2: the second wire is free whenever a frame arrives, and still has to pause.
+    // The second wire is free whenever a frame arrives, and still has to pause.
     let settings = LinkSettings {
         late: Late::Slip,
         rate: Rate::BitsPerSecond(RATE),
         queue: QueueSettings { packets: Some(100_000), ..QueueSettings::default() },
         ..LinkSettings::default()
     };
-    let mut engine = Engine::new(1);
-    let a = engine.add_port("a", false).expect("new");
-    let b = engine.add_port("b", false).expect("new");
-    let switch = engine.add_switch("s", &SwitchSettings::Hub).expect("new");
-    engine.connect("a-s", End::Port(a), End::Switch(switch), &settings, &settings).expect("fits");
-    let second =
-        engine.connect("s-b", End::Switch(switch), End::Port(b), &settings, &settings).expect("fits");
+    let (mut engine, a, second) = behind_another(&settings);
     for _ in 0..1_000 {
         common::offer(&mut engine, a, 0, common::mac(2), common::mac(1), OCTETS);
     }
@@ -271,7 +276,7 @@ fn a_stall_behind_a_wire_of_the_same_rate_is_lost_once() {
 
 #[test]
 fn a_host_that_always_wakes_late_loses_time_and_is_not_ever_later() {
-    // h1 - s1 - h2 at one rate, which the offered frames exceed. The gap of a frame makes up for a part of
+    // The offered frames exceed the rate. The gap of a frame makes up for a part of
     // what each wake-up costs; a frame is longer on the wire than what is sent in advance, or shorter.
     for (rate, octets) in
         [(10_000_000, 4_366), (10_000_000, 1_514), (10_000_000, 8_000), (100_000_000, 1_514)]
@@ -282,13 +287,7 @@ fn a_host_that_always_wakes_late_loses_time_and_is_not_ever_later() {
             mtu: 9_000,
             ..LinkSettings::default()
         };
-        let mut engine = Engine::new(1);
-        let a = engine.add_port("a", false).expect("new");
-        let b = engine.add_port("b", false).expect("new");
-        let switch = engine.add_switch("s", &SwitchSettings::Hub).expect("new");
-        engine.connect("a-s", End::Port(a), End::Switch(switch), &settings, &settings).expect("fits");
-        let second =
-            engine.connect("s-b", End::Switch(switch), End::Port(b), &settings, &settings).expect("fits");
+        let (mut engine, a, second) = behind_another(&settings);
         let length = u64::from(octets + 24) * 8 * 1_000_000_000 / rate;
         let wakes = 20 * length / 1_000; // 2 % of a frame, less than 1 % of which its gap makes up for
         let mut wall = Wall { takes: vec![HAND_OVER], ..Wall::default() };
