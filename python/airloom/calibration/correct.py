@@ -65,11 +65,6 @@ class Trip:
         return sum(one.value for one in figures) / 2, math.hypot(*halves)
 
 
-def correctable(plan: Plan, load: Load) -> frozenset[str]:
-    """Returns the names of the measurements between nodes of calibrated kinds."""
-    return frozenset(_trips(plan, load))
-
-
 def intervals(name: str, samples: pa.Table) -> Intervals:
     """Returns the intervals of the times that a measurement's ``samples`` contain."""
     found: Intervals = {}
@@ -81,9 +76,9 @@ def intervals(name: str, samples: pa.Table) -> Intervals:
 
 
 def advise(
-    plan: Plan, measured: Sequence[Measurement], load: Load, within: Intervals
+    trips: Mapping[str, Trip], measured: Sequence[Measurement], within: Intervals
 ) -> tuple[list[Advice], list[str]]:
-    """Returns advice on figures between calibrated nodes, and warnings of exceeded ceilings.
+    """Returns advice on figures of :func:`trips`, and warnings of exceeded ceilings.
 
     ``within`` has the intervals of the figures in ``measured`` that have none of their own.
     """
@@ -92,7 +87,7 @@ def advise(
         by_name.setdefault(one.name, {})[one.metric] = one
     advice: list[Advice] = []
     warnings: list[str] = []
-    for name, trip in _trips(plan, load).items():
+    for name, trip in trips.items():
         figures = by_name.get(name, {})
         rate = packet_rate(figures)
         over = rate is not None and rate >= trip.ceiling
@@ -121,8 +116,11 @@ def packet_rate(figures: Mapping[str, Measurement]) -> float | None:
     return offered / (8 * octets / received)
 
 
-def _trips(plan: Plan, load: Load) -> dict[str, Trip]:
-    known = {name: load(node.kind) for name, node in plan.nodes.items() if node.kind != "native"}
+def trips(plan: Plan, load: Load) -> dict[str, Trip]:
+    """Returns the trips of the measurements between nodes of calibrated kinds, by measurement."""
+    kinds = {node.kind for node in plan.nodes.values()} - {"native"}
+    calibrations = {kind: load(kind) for kind in kinds}
+    known = {name: calibrations.get(node.kind) for name, node in plan.nodes.items()}
     flows: dict[str, tuple[Calibration, Calibration]] = {}
     busy: dict[str, set[str]] = {}
     for measurement in plan.scenario.measurements:

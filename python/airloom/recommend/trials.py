@@ -246,9 +246,8 @@ def answered(
     measured = reader.result.measurements
     load = load_of(plan, measured)
     names = {one.name for one in measured}
-    advice, _ = correct.advise(
-        plan, measured, lambda kind: made if kind == made.kind else None, _intervals(reader, names)
-    )
+    trips = correct.trips(plan, lambda kind: made if kind == made.kind else None)
+    advice, _ = correct.advise(trips, measured, _intervals(reader, names))
     reference: dict[tuple[str, str], float | None] = {}
     halves: correct.Intervals = {}
     if native is not None and native.result.verdict.status != "invalid":

@@ -232,7 +232,7 @@ class OneRun:
         self._loops = flow_loops.notes(self.world)
         found = slice_monitor.violations(self.world)
         self.writer.violations, self.writer.violations_unrecorded = found
-        self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load, self._within)
+        self._advice, self._above_ceiling = correct.advise(self._trips, self.measured, self._within)
         self._judged = self._judge(watch, ledger, lateness)
         self._margins = margins.of_run(self.plan, ledger, lateness, watch.node_wait(), self.world.now())
         self._details = self._describe(watch, ledger, lateness)
@@ -243,8 +243,8 @@ class OneRun:
             self._runner.fail(RunError("node.failed", f"node {node.name} failed: {why}"))
 
     @cached_property
-    def _correctable(self) -> frozenset[str]:
-        return correct.correctable(self.plan, model.load)
+    def _trips(self) -> dict[str, correct.Trip]:
+        return correct.trips(self.plan, model.load)
 
     def _keep(self, measuring: Measuring) -> None:
         """Writes a measurement's results. A full disk fails the run; earlier data is kept."""
@@ -263,7 +263,7 @@ class OneRun:
             self.writer.record_table(measuring.name, samples)
             self._annotation.add(measuring.name, samples)
             # The statistics would load pandas and scipy, a third of a second.
-            if measuring.name in self._correctable:
+            if measuring.name in self._trips:
                 self._within |= correct.intervals(measuring.name, samples)
         except LabError as error:
             self.runner.fail(error)

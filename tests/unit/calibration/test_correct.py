@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from airloom.calibration import model
-from airloom.calibration.correct import advise, intervals, packet_rate
+from airloom.calibration.correct import advise, intervals, packet_rate, trips
 from airloom.calibration.model import Calibration, Figure
 from airloom.errors import RunError
 from airloom.host.machine import machine
@@ -68,13 +68,15 @@ def verdicts(found) -> dict[str, str]:
 
 
 def test_below_the_ceiling_and_far_above_what_is_added_all_is_harmless() -> None:
-    advice, warnings = advise(plan(), figures(1_000), lambda kind: made(kind), {})
+    advice, warnings = advise(trips(plan(), lambda kind: made(kind)), figures(1_000), {})
     assert verdicts(advice) == dict.fromkeys(("throughput", "delay_mean", "jitter_mean"), "harmless")
     assert warnings == []
 
 
 def test_what_is_added_is_taken_off_with_its_uncertainty() -> None:
-    advice, _ = advise(plan(), figures(1_000, delay=200_000, jitter=12_000), lambda kind: made(kind), {})
+    advice, _ = advise(
+        trips(plan(), lambda kind: made(kind)), figures(1_000, delay=200_000, jitter=12_000), {}
+    )
     by_metric = {one.metric: one for one in advice}
     delay = by_metric["delay_mean"]
     assert (delay.verdict, delay.corrected) == ("correctable", 160_000)
@@ -88,7 +90,7 @@ def test_a_pause_of_the_machine_widens_the_interval_of_its_run() -> None:
     halves = []
     for values in (steady, paused):
         within = intervals("flow0", pa.table({"metric": ["delay"] * 400, "value": values}))
-        advice, _ = advise(plan(), figures(1_000, delay=400_000), lambda kind: made(kind), within)
+        advice, _ = advise(trips(plan(), lambda kind: made(kind)), figures(1_000, delay=400_000), within)
         halves.append({one.metric: one.half_width for one in advice}["delay_mean"])
     assert halves[0] == pytest.approx(4_000 / 2**0.5)
     # One of 20 batches is 1 ms above the others: s = 1 ms / sqrt(20), and t(19) = 2.093.
@@ -96,7 +98,7 @@ def test_a_pause_of_the_machine_widens_the_interval_of_its_run() -> None:
 
 
 def test_above_the_ceiling_the_run_is_warned_and_the_rate_scaled() -> None:
-    advice, warnings = advise(plan(), figures(20_000), lambda kind: made(kind), {})
+    advice, warnings = advise(trips(plan(), lambda kind: made(kind)), figures(20_000), {})
     by_metric = {one.metric: one for one in advice}
     assert by_metric["delay_mean"].verdict == by_metric["jitter_mean"].verdict == "unusable"
     rate = by_metric["throughput"]
@@ -109,13 +111,13 @@ def test_above_the_ceiling_the_run_is_warned_and_the_rate_scaled() -> None:
 
 @pytest.mark.parametrize(("pairs", "ceiling"), [(1, 9_000), (2, 5_500), (4, 2_750)])
 def test_the_ceiling_falls_with_the_nodes_that_share_the_machine(pairs: int, ceiling: int) -> None:
-    _, warnings = advise(plan(pairs), figures(9_400), lambda kind: made(kind), {})
+    _, warnings = advise(trips(plan(pairs), lambda kind: made(kind)), figures(9_400), {})
     assert f"{ceiling:,}" in warnings[0]
     assert ("by extrapolation" in warnings[0]) == (pairs == 4)
 
 
 def test_without_a_calibration_nothing_is_said() -> None:
-    assert advise(plan(), figures(1e6), lambda kind: None, {}) == ([], [])
+    assert advise(trips(plan(), lambda kind: None), figures(1e6), {}) == ([], [])
 
 
 def test_packets_per_second_are_counted_at_the_size_that_arrived() -> None:
