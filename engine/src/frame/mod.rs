@@ -197,6 +197,15 @@ struct Slot {
 /// Buffer size of each class in octets: an ordinary frame, a jumbo frame, a super-frame.
 pub const CLASSES: [usize; 3] = [2_048, 9_728, 65_536 + 2_048];
 
+/// Content of a reserved buffer. Not zero: the allocator could answer with memory that the kernel
+/// only provides when it is written.
+const UNUSED: u8 = 0xa5;
+
+/// Index of the smallest class for frames of `octets`.
+fn class_of(octets: usize) -> usize {
+    CLASSES.iter().position(|&size| octets <= size).expect("frame fits a buffer")
+}
+
 /// A pool of reference-counted buffers, which are recycled.
 #[derive(Default)]
 pub struct Pool {
@@ -211,20 +220,34 @@ impl Pool {
     /// # Panics
     /// If `octets` exceeds the largest class.
     pub fn take(&mut self, octets: usize) -> BufferId {
-        let class = CLASSES.iter().position(|&size| octets <= size).expect("frame fits a buffer");
+        let class = class_of(octets);
         self.in_use += 1;
-        if let Some(index) = self.free[class].pop() {
-            self.slots[index as usize].users = 1;
-            return BufferId(index);
-        }
-        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 buffers");
-        #[allow(clippy::cast_possible_truncation)] // three classes
-        self.slots.push(Slot {
-            octets: vec![0; CLASSES[class]].into_boxed_slice(),
-            users: 1,
-            class: class as u8,
-        });
+        let index = self.free[class].pop().unwrap_or_else(|| self.allocate(class));
+        self.slots[index as usize].users = 1;
         BufferId(index)
+    }
+
+    /// Allocates free buffers until there are `count` for frames of `octets`. Their memory is
+    /// written once, so that neither the allocator nor the kernel is at work when they are taken.
+    ///
+    /// # Panics
+    /// If `octets` exceeds the largest class.
+    pub fn reserve(&mut self, octets: usize, count: usize) {
+        let class = class_of(octets);
+        while self.free[class].len() < count {
+            let index = self.allocate(class);
+            self.slots[index as usize].octets.fill(UNUSED);
+            self.free[class].push(index);
+        }
+    }
+
+    /// Allocates a buffer without users.
+    fn allocate(&mut self, class: usize) -> u32 {
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 buffers");
+        let octets = vec![0; CLASSES[class]].into_boxed_slice();
+        #[allow(clippy::cast_possible_truncation)] // three classes
+        self.slots.push(Slot { octets, users: 0, class: class as u8 });
+        index
     }
 
     /// The octets of a buffer, up to its capacity.
@@ -301,5 +324,18 @@ mod tests {
             }
         }
         assert_eq!(Frame::new(BufferId(0), 60, None, None).octets(), 60);
+    }
+
+    #[test]
+    fn reserved_buffers_are_taken_before_new_ones() {
+        let mut pool = Pool::default();
+        pool.reserve(1_500, 3);
+        pool.reserve(60, 2);
+        assert_eq!((pool.slots.len(), pool.in_use()), (3, 0), "one class");
+        let taken: Vec<BufferId> = (0..4).map(|_| pool.take(1_500)).collect();
+        assert_eq!((pool.slots.len(), pool.in_use()), (4, 4), "the fourth is new");
+        taken.into_iter().for_each(|buffer| pool.release(buffer));
+        pool.reserve(9_000, 1);
+        assert!(pool.take(9_000) == BufferId(4), "a class of its own");
     }
 }

@@ -35,9 +35,13 @@ const GAIN: u64 = 400;
 /// makes frames late: a run may have 1 ms of the latter by default. `Slip` recovers slowly, so its
 /// limit is well below that.
 const MADE_UP: (Span, Span) = (Span::from_millis(1), Span::from_micros(300));
-/// With `Slip`, the step by which the estimated duration of a delivery is corrected: up by one step
-/// when a delivery took longer, down by three when it did not. A quarter of them thus take less.
-const STEP: Span = Span::from_nanos(20);
+/// With `Slip`, estimates are corrected in steps of this part of a transmission, so that they follow
+/// within a few hundred frames; and of no less than so many nanoseconds.
+const STEP: (u64, u64) = (4096, 20);
+/// With `Slip`, how long after its instant a delivery may begin for that to be the usual delay of
+/// the loop, which a wait excludes: this part of a transmission, and no more than that. A longer
+/// delay is a late wake-up, which loses time.
+const LEAD: (u64, Span) = (32, Span::from_micros(16));
 
 /// Time of a frame on its wire, and the spare part of it: gap, not octets.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +65,13 @@ pub(crate) struct Pacing {
     settled: Span,
     /// When the last delivery began.
     begun: Instant,
-    /// Estimated duration of a delivery.
+    /// Estimated duration of a delivery: three of four take less.
     usual: Span,
+    /// Estimated delay from the end of a wait to the beginning of the delivery: half of them are
+    /// shorter.
+    lead: Span,
+    /// Step by which the last frame corrects the estimates.
+    step: Span,
 }
 
 impl Pacing {
@@ -75,6 +84,8 @@ impl Pacing {
             settled: Span::ZERO,
             begun: Instant::ZERO,
             usual: Span::ZERO,
+            lead: Span::ZERO,
+            step: Span::ZERO,
         }
     }
 
@@ -87,7 +98,7 @@ impl Pacing {
     pub fn hold(&self, wall: Instant, due: Instant, length: Length) -> Option<Instant> {
         let slack = match self.late {
             Late::CatchUp => SLACK,
-            Late::Slip => Span::ZERO,
+            Late::Slip => self.lead,
         };
         let open = self.open(due, length) - slack;
         (wall < open).then_some(open)
@@ -104,7 +115,15 @@ impl Pacing {
             self.pauses.pop_front();
             self.settled = self.settled.saturating_sub(pause);
         }
-        self.last = wall.max(self.open(due, length));
+        let open = self.open(due, length);
+        self.step = Span::from_nanos((length.all.nanos() / STEP.0).max(STEP.1));
+        let limit = LEAD.1.min(Span::from_nanos(length.all.nanos() / LEAD.0));
+        if due < open && wall < open + limit {
+            let corrected =
+                if wall > open { self.lead + self.step } else { self.lead.saturating_sub(self.step) };
+            self.lead = corrected.min(limit);
+        }
+        self.last = wall.max(open);
         self.due = due;
         self.begun = wall;
         wall.since(due).saturating_sub(made_up).saturating_sub(self.settled)
@@ -124,9 +143,9 @@ impl Pacing {
         };
         self.last = self.last.max(wall - usual);
         self.usual = if wall.since(self.begun) > self.usual {
-            self.usual + STEP
+            self.usual + self.step + self.step + self.step
         } else {
-            self.usual.saturating_sub(Span::from_nanos(3 * STEP.nanos()))
+            self.usual.saturating_sub(self.step)
         };
     }
 

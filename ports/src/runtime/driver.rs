@@ -123,6 +123,7 @@ impl Driver {
         let timer = Timer::new()?;
         poller.add(timer.as_raw_fd(), TIMER)?;
         let (commands, orders) = channel();
+        world.reserve();
         let clock = WallClock::start();
         world.start(clock)?;
         let driven = Driven {
