@@ -11,6 +11,9 @@ use crate::time::Instant;
 pub trait Clock {
     /// The present instant; monotonic.
     fn now(&self) -> Instant;
+
+    /// Returns at `until`, which is at most 20 us ahead, or as soon after it as possible.
+    fn wait(&self, until: Instant);
 }
 
 /// Outcome of the delivery of a frame to a port.

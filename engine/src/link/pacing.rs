@@ -38,9 +38,8 @@ const MADE_UP: (Span, Span) = (Span::from_millis(1), Span::from_micros(300));
 /// With `Slip`, estimates are corrected in steps of this part of a transmission, so that they follow
 /// within a few hundred frames; and of no less than so many nanoseconds.
 const STEP: (u64, u64) = (4096, 20);
-/// With `Slip`, how long after its instant a delivery may begin for that to be the usual delay of
-/// the loop, which a wait excludes: this part of a transmission, and no more than that. A longer
-/// delay is a late wake-up, which loses time.
+/// With `Slip`, the largest part of a transmission by which a wait ends earlier, and no more than
+/// that. A delivery that begins later than that after its instant follows a late wake-up.
 const LEAD: (u64, Span) = (32, Span::from_micros(16));
 
 /// Time of a frame on its wire, and the spare part of it: gap, not octets.
@@ -67,7 +66,7 @@ pub(crate) struct Pacing {
     begun: Instant,
     /// Estimated duration of a delivery: three of four take less.
     usual: Span,
-    /// Estimated delay from the end of a wait to the beginning of the delivery: half of them are
+    /// Estimated delay from the end of a wait to the beginning of the delivery: three of four are
     /// shorter.
     lead: Span,
     /// Step by which the last frame corrects the estimates.
@@ -96,11 +95,26 @@ impl Pacing {
     /// Until when a frame that was due at `due` has to wait; `None` if it may be delivered at
     /// `wall`.
     pub fn hold(&self, wall: Instant, due: Instant, length: Length) -> Option<Instant> {
-        let slack = match self.late {
+        let early = match self.late {
             Late::CatchUp => SLACK,
             Late::Slip => self.lead,
         };
-        let open = self.open(due, length) - slack;
+        let until = self.open(due, length) - early;
+        (wall < until).then_some(until)
+    }
+
+    /// Until when the delivery of a frame for which [`Self::hold`] has ended is not to begin, a few
+    /// microseconds after `wall`; `None` if it may begin at once.
+    pub fn rest(&mut self, wall: Instant, due: Instant, length: Length) -> Option<Instant> {
+        if self.late == Late::CatchUp {
+            return None;
+        }
+        let open = self.open(due, length);
+        let limit = LEAD.1.min(Span::from_nanos(length.all.nanos() / LEAD.0));
+        self.step = Span::from_nanos((length.all.nanos() / STEP.0).max(STEP.1));
+        if due < open && wall < open + limit {
+            self.lead = self.corrected(self.lead, wall > open).min(limit);
+        }
         (wall < open).then_some(open)
     }
 
@@ -115,15 +129,7 @@ impl Pacing {
             self.pauses.pop_front();
             self.settled = self.settled.saturating_sub(pause);
         }
-        let open = self.open(due, length);
-        self.step = Span::from_nanos((length.all.nanos() / STEP.0).max(STEP.1));
-        let limit = LEAD.1.min(Span::from_nanos(length.all.nanos() / LEAD.0));
-        if due < open && wall < open + limit {
-            let corrected =
-                if wall > open { self.lead + self.step } else { self.lead.saturating_sub(self.step) };
-            self.lead = corrected.min(limit);
-        }
-        self.last = wall.max(open);
+        self.last = wall.max(self.open(due, length));
         self.due = due;
         self.begun = wall;
         wall.since(due).saturating_sub(made_up).saturating_sub(self.settled)
@@ -142,11 +148,17 @@ impl Pacing {
             Late::Slip => self.usual,
         };
         self.last = self.last.max(wall - usual);
-        self.usual = if wall.since(self.begun) > self.usual {
-            self.usual + self.step + self.step + self.step
+        self.usual = self.corrected(self.usual, wall.since(self.begun) > self.usual);
+    }
+
+    /// An estimate that three of four values do not exceed, corrected by a value that is larger or
+    /// not: the third quartile by stochastic approximation.
+    fn corrected(&self, estimate: Span, larger: bool) -> Span {
+        if larger {
+            estimate + self.step + self.step + self.step
         } else {
-            self.usual.saturating_sub(self.step)
-        };
+            estimate.saturating_sub(self.step)
+        }
     }
 
     /// Earliest instant at which a frame that was due at `due` is not faster than the wire.

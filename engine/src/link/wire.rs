@@ -429,7 +429,14 @@ impl Wire {
         if let Some(wall) = self.wall(context)
             && let Some(length) = self.length(&flight.frame)
         {
-            let pause = self.pacing.passed(wall, due, length);
+            let begins = match (self.pacing.rest(wall, due, length), context.clock) {
+                (Some(open), Some(clock)) => {
+                    clock.wait(open);
+                    open
+                }
+                _ => wall,
+            };
+            let pause = self.pacing.passed(begins, due, length);
             self.pause(context, pause);
         }
         context.ledger.wires[self.number as usize].left += Tally::of(&flight.frame);

@@ -35,8 +35,10 @@ use crate::world::{Taken, World};
 const BATCH: u32 = 64;
 /// Maximum number of octets read from one port in one turn.
 const BATCH_OCTETS: u32 = 512 * 1024;
-/// While the loop spins for an instant, it does not poll the ports during this time before it.
-const LAST: Span = Span::from_micros(1);
+/// While the loop spins for an instant, it does not poll the ports during this time before it. A
+/// poll takes up to a microsecond, and the read of a frame some more, by which the event would be
+/// late. If links slip, that is lost for good, and frames rather wait in their ports.
+const LAST: (Span, Span) = (Span::from_micros(1), Span::from_micros(6));
 /// Length of a period of the loop's status.
 const SECOND: Span = Span::from_secs(1);
 /// Number of sleeps measured at the start to estimate the cost of one; a few milliseconds in total.
@@ -135,7 +137,8 @@ impl Driver {
             preferred: false,
             poller,
         };
-        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer };
+        let (last, polled) = (LAST.0, true);
+        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer, last, polled };
         let thread = std::thread::Builder::new()
             .name("airloom-engine".into())
             .spawn(move || looper.run())
@@ -213,6 +216,10 @@ struct Loop {
     orders: Receiver<Command>,
     eventfd: Arc<OwnedFd>,
     timer: Timer,
+    /// Time before an instant in which no port is polled: see [`LAST`].
+    last: Span,
+    /// Whether the ports were polled in this turn. Otherwise they are in the next.
+    polled: bool,
 }
 
 impl Loop {
@@ -247,7 +254,7 @@ impl Loop {
         let clock = self.driven.clock;
         let mut looked = clock.now();
         let mut spin_policy = SpinPolicy::new(self.cost_of_sleep()?);
-        spin_policy.set_allowance(self.driven.world.engine.slips(), false);
+        self.set_policy(&mut spin_policy);
         let mut coalescing = Coalescing::default();
         let mut woken = looked;
         self.driven.status.begin(looked);
@@ -291,7 +298,7 @@ impl Loop {
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
                 self.driven.world.each_second();
-                spin_policy.set_allowance(self.driven.world.engine.slips(), self.driven.status.spare());
+                self.set_policy(&mut spin_policy);
                 priority.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
                 if let Some(cost) = self.driven.status.cost_of_sleep() {
                     spin_policy.learn(cost);
@@ -301,6 +308,12 @@ impl Loop {
                 return Ok(());
             }
         }
+    }
+
+    fn set_policy(&mut self, spin_policy: &mut SpinPolicy) {
+        let slips = self.driven.world.engine.slips();
+        spin_policy.set_allowance(slips, self.driven.status.spare());
+        self.last = if slips { LAST.1 } else { LAST.0 };
     }
 
     fn note_backlog(&mut self, now: Instant) {
@@ -337,6 +350,16 @@ impl Loop {
                 spin_policy.slept(clock.now().since(now));
             }
         }
+        if self.polled && self.last > LAST.0 {
+            let now = clock.now();
+            let due = self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER);
+            if due <= now + self.last {
+                self.polled = false;
+                let look = self.spin(now, due, spin_policy)?;
+                return Ok(Look { since: looked, ..look });
+            }
+        }
+        self.polled = true;
         // First without a wait: a ready port may have been ready since the last poll.
         let ready = self.driven.poller.wait(Some(Span::ZERO))?;
         if ready > 0 {
@@ -365,14 +388,14 @@ impl Loop {
         self.spin(woken, due, spin_policy)
     }
 
-    /// Spins until a descriptor is ready or until `until`, an instant too close for a sleep. A poll
-    /// of the ports takes a good part of a microsecond, so at the end it only reads the clock.
+    /// Spins until a descriptor is ready or until `until`, an instant too close for a sleep. At the
+    /// end it only reads the clock.
     fn spin(&mut self, now: Instant, until: Instant, spin_policy: &mut SpinPolicy) -> Result<Look, Error> {
         let clock = self.driven.clock;
         let mut look = Look { ready: 0, since: now };
         let mut at = now;
         while look.ready == 0 && at < until {
-            if until.since(at) > LAST {
+            if until.since(at) > self.last {
                 look.ready = self.driven.poller.wait(Some(Span::ZERO))?;
                 at = clock.now();
                 if look.ready == 0 {

@@ -42,6 +42,12 @@ impl airloom_engine::Clock for WallClock {
     fn now(&self) -> Instant {
         Self::now(self)
     }
+
+    fn wait(&self, until: Instant) {
+        while Self::now(self) < until {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// Sleeps for a span, or less if a signal arrives.
