@@ -154,11 +154,7 @@ impl Pacing {
     /// An estimate that three of four values do not exceed, corrected by a value that is larger or
     /// not: the third quartile by stochastic approximation.
     fn corrected(&self, estimate: Span, larger: bool) -> Span {
-        if larger {
-            estimate + self.step + self.step + self.step
-        } else {
-            estimate.saturating_sub(self.step)
-        }
+        if larger { estimate + self.step + self.step + self.step } else { estimate.saturating_sub(self.step) }
     }
 
     /// Earliest instant at which a frame that was due at `due` is not faster than the wire.

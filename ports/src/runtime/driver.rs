@@ -343,7 +343,7 @@ impl Loop {
         if let Some(wait) = gather {
             let now = clock.now();
             let due = self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER);
-            let (advance, awake) = spin_policy.before();
+            let (advance, awake) = spin_policy.before(due.since(now));
             if due > now + awake + wait {
                 wall_clock::sleep(wait.min(due.since(now).saturating_sub(advance)));
                 self.driven.status.current().sleeps += 1;
@@ -367,7 +367,7 @@ impl Loop {
         }
         let now = clock.now();
         let due = self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER);
-        let (advance, awake) = spin_policy.before();
+        let (advance, awake) = spin_policy.before(due.since(now));
         if due <= now + awake {
             return self.spin(now, due, spin_policy);
         }

@@ -17,7 +17,9 @@
 //! microsecond for two slept, and fewer wake-ups may be late; while the machine has an idle
 //! processor, it is three for two, so that hardly any is late. Together with its work and the
 //! cost of its sleeps, the loop then stays below the share of a second at which it has to
-//! leave the real-time class.
+//! leave the real-time class. When little of that budget is left, the loop spins for no more of a
+//! wait than the rest of it earns: it wakes somewhat early for every instant, and not very early for
+//! one and late for the next. A smaller budget would earn too little for that: all would be late.
 
 use airloom_engine::time::Span;
 
@@ -39,6 +41,8 @@ const PUNCTUAL: Allowance = Allowance { awake: 1, asleep: 2, wakes: 30 };
 const LAVISH: Allowance = Allowance { awake: 3, asleep: 2, wakes: 100 };
 /// Maximum budget that accumulates for bursts.
 const MAX_SAVED: Span = Span::from_millis(5);
+/// Budget below which a wait has to earn what it spends.
+const LITTLE: Span = Span::from_millis(1);
 /// Maximum advance: on a machine with a larger wake-up latency, spinning does not help.
 const ADVANCE: Span = Span::from_micros(120);
 /// Increase of the advance after a wake-up that was later than the advance.
@@ -82,11 +86,15 @@ impl SpinPolicy {
         self.cost = Span::from_nanos(mean).clamp(COST.0, COST.1);
     }
 
-    /// How long before its instant the loop should wake up, and the time before it below which it
-    /// should not go to sleep at all.
+    /// How long before its instant, which is `wait` ahead, the loop should wake up, and the time
+    /// before it below which it should not go to sleep at all.
     #[must_use]
-    pub fn before(&self) -> (Span, Span) {
-        (self.advance.min(self.saved), (self.advance + self.cost).min(self.saved))
+    pub fn before(&self, wait: Span) -> (Span, Span) {
+        let Allowance { awake, asleep, .. } = self.allowance;
+        let earned = Span::from_nanos(wait.nanos() / (awake + asleep) * awake);
+        let frugal = self.saved < LITTLE && awake > asleep;
+        let advance = if frugal { self.advance.min(earned) } else { self.advance };
+        (advance.min(self.saved), (advance + self.cost).min(self.saved))
     }
 
     /// Records the lateness of a wake-up by the timer.
@@ -123,7 +131,7 @@ mod tests {
             // Uniform between 20 and 60 us: seven of eight are below 55 us.
             spin_policy.woke(Span::from_micros(20 + round * 17 % 41));
         }
-        let (learned, awake) = spin_policy.before();
+        let (learned, awake) = spin_policy.before(Span::MAX);
         assert_eq!(awake, learned + Span::from_micros(5));
         let learned = learned.nanos();
         assert!((50_000..60_000).contains(&learned), "{learned}");
@@ -135,10 +143,26 @@ mod tests {
             let mut spin_policy = SpinPolicy::new(Span::from_micros(5));
             spin_policy.set_allowance(punctual, spare);
             (0..100_000u64).for_each(|round| spin_policy.woke(Span::from_micros(20 + round * 17 % 41)));
-            spin_policy.before().0
+            spin_policy.before(Span::MAX).0
         };
         assert!(learned(false, true) < learned(true, false));
         assert!(learned(true, false) < learned(true, true));
+    }
+
+    #[test]
+    fn with_little_left_every_wait_earns_what_it_spends() {
+        let mut spin_policy = SpinPolicy::new(Span::from_micros(5));
+        spin_policy.set_allowance(true, true);
+        (0..1_000).for_each(|_| spin_policy.woke(Span::from_millis(1)));
+        let wait = Span::from_micros(40);
+        assert!(spin_policy.before(wait).0 > wait, "it spins throughout while it can afford it");
+        spin_policy.spend(Span::from_micros(4_500));
+        for round in 0..100_000 {
+            let (advance, _) = spin_policy.before(wait);
+            assert_eq!(advance, Span::from_micros(24), "three fifths, round {round}");
+            spin_policy.spend(advance);
+            spin_policy.slept(wait.saturating_sub(advance));
+        }
     }
 
     #[test]
@@ -147,7 +171,7 @@ mod tests {
         let (mut slept, mut spent) = (Span::ZERO, Span::ZERO);
         for _ in 0..1_000_000 {
             spin_policy.woke(Span::from_millis(1));
-            let (_, awake) = spin_policy.before();
+            let (_, awake) = spin_policy.before(Span::MAX);
             spin_policy.spend(awake);
             spent += awake;
             spin_policy.slept(Span::from_micros(10));
