@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use airloom_engine::PortId;
 use airloom_engine::time::{Instant, Span};
+use airloom_engine::{Clock, PortId};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::set_current_timer_slack;
 
@@ -332,6 +332,11 @@ impl Loop {
         Ok(Span::from_nanos(wall_clock::thread_cpu().saturating_sub(before) / TRIALS))
     }
 
+    /// When the next event is due.
+    fn due(&self) -> Instant {
+        self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER)
+    }
+
     /// Waits until a port is ready, a command arrives, or the next event is due.
     fn look(
         &mut self,
@@ -342,7 +347,7 @@ impl Loop {
         let clock = self.driven.clock;
         if let Some(wait) = gather {
             let now = clock.now();
-            let due = self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER);
+            let due = self.due();
             let (advance, awake) = spin_policy.before(due.since(now));
             if due > now + awake + wait {
                 wall_clock::sleep(wait.min(due.since(now).saturating_sub(advance)));
@@ -352,7 +357,7 @@ impl Loop {
         }
         if self.polled && self.last > LAST.0 {
             let now = clock.now();
-            let due = self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER);
+            let due = self.due();
             if due <= now + self.last {
                 self.polled = false;
                 let look = self.spin(now, due, spin_policy)?;
@@ -366,7 +371,7 @@ impl Loop {
             return Ok(Look { ready, since: looked });
         }
         let now = clock.now();
-        let due = self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER);
+        let due = self.due();
         let (advance, awake) = spin_policy.before(due.since(now));
         if due <= now + awake {
             return self.spin(now, due, spin_policy);
@@ -402,7 +407,7 @@ impl Loop {
                     look.since = at;
                 }
             } else {
-                std::hint::spin_loop();
+                clock.wait(until);
                 at = clock.now();
             }
         }
