@@ -1,9 +1,10 @@
 """Retries of a test of real nodes, if the verdict of one of its runs reports a busy machine.
 
 A test marked ``world`` that fails by an assertion is tried again in a new folder if a run below its
-``tmp_path`` has a verdict other than ``valid``. A test whose runs are all ``valid`` fails at once. The last
-try counts with any verdict. All tries beyond the first are listed after the tests; more than ``BUDGET`` of
-them fail the suite. The time limit of a test includes all its tries.
+``tmp_path``, or a network of a Mininet script whose verdict is a file there, has a verdict other than
+``valid``. A test whose runs are all ``valid`` fails at once. The last try counts with any verdict. All
+tries beyond the first are listed after the tests; more than ``BUDGET`` of them fail the suite. The time
+limit of a test includes all its tries.
 """
 
 from __future__ import annotations
@@ -58,9 +59,10 @@ class Tries:
 def doubt_of(folder: Path) -> str:
     """Returns why the runs below a folder can't be trusted; empty if all can, or without a run."""
     doubts = []
-    for path in sorted(folder.rglob("result.json")):
+    for path in (*sorted(folder.rglob("result.json")), *sorted(folder.rglob("verdict-*.json"))):
         try:
-            verdict = json.loads(path.read_text())["verdict"]
+            read = json.loads(path.read_text())
+            verdict = read["verdict"] if path.name == "result.json" else read
             if verdict["status"] != "valid":
                 doubts.append(f"{verdict['status']}: {'; '.join(verdict['reasons'])}")
         except (OSError, ValueError, KeyError, TypeError):

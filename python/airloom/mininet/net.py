@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from airloom.mininet import checks
+from airloom.mininet import checks, verdict_files
 from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.link import Intf, Link
 from airloom.mininet.log import debug, info, lg, output, warn
@@ -371,7 +371,10 @@ class Mininet:
         return not left
 
     def stop(self) -> None:
-        """Ends the network; logs the verdict on its measurements at level info."""
+        """Ends the network; logs the verdict on its measurements at level info.
+
+        With a folder in the environment variable ``AIRLOOM_VERDICTS``, the verdict is also written there.
+        """
         if self._stopped:
             return
         self._stopped = True
@@ -400,6 +403,7 @@ class Mininet:
         if opened is None or not opened.world.running:
             return
         verdict = opened.verdict()
+        verdict_files.write(verdict)
         info(f"*** Verdict: {verdict.status}\n")
         for reason in verdict.reasons:
             (info if verdict.status == "degraded" else output)(f"*** {reason}\n")

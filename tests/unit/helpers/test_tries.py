@@ -76,6 +76,20 @@ def test_of_damaged_results(tmp_path):
     done.stdout.fnmatch_lines(["*2 of at most 10 more tries*"])
 
 
+def test_the_verdict_of_a_mininet_script_counts_too(suite) -> None:
+    done = suite("""
+SAID = ["degraded", "valid", "valid"]
+@pytest.mark.world
+@pytest.mark.parametrize("name", "ab")
+def test_it(tmp_path, name):
+    verdict = {"status": SAID.pop(0), "reasons": ["the host stole time"]}
+    (tmp_path / "verdict-12-1.json").write_text(json.dumps(verdict))
+    assert (name, len(SAID)) == ("a", 1)
+""")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*1 of at most 10 more tries*", "*test_it?a?: degraded: the host stole time"])
+
+
 def test_only_tests_of_real_nodes_are_tried_again(suite) -> None:
     done = suite("""
 def test_it(tmp_path):
