@@ -11,6 +11,7 @@ from _pytest.nodeid import coerce_node_id
 from hypothesis import settings
 
 from helpers.order import LIMIT, expected, ordered
+from helpers.stalls import Stalls
 from helpers.tries import register
 
 BESIDE_EACH_OTHER = {"unit", "engine", "refused"}
@@ -34,8 +35,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tries tests again that a busy machine may have failed."""
+    """Tries tests again that a busy machine may have failed; describes those that reach their limit."""
     register(config)
+    config.pluginmanager.register(Stalls(), "airloom-stalls")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -79,7 +79,10 @@ def environment() -> dict[str, str]:
 
 
 def as_nobody(script: str, folder: Path, tun_mode: str) -> subprocess.CompletedProcess[str]:
-    """Runs a script as nobody, in a mount namespace where /dev/net/tun has a mode of its own."""
+    """Runs a script as nobody, in a mount namespace where /dev/net/tun has a mode of its own.
+
+    Its limit is the test's, which describes the processes that then still run.
+    """
     if shutil.which("setpriv") is None or os.geteuid() != 0:
         pytest.skip("needs root and setpriv, to become nobody")
     python = interpreter()
@@ -98,7 +101,6 @@ def as_nobody(script: str, folder: Path, tun_mode: str) -> subprocess.CompletedP
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
     )
 
 
