@@ -78,6 +78,7 @@ def _case(platform: Platform, rate: int, octets: int) -> Case:
                 "name": f"send-{slice}",
                 "run": ["python3", PROGRAM, "send", receive, str(PORT), str(octets)],
                 "at": f"{orbit.WARM_UP} s",
+                "after": [f"receive-{slice}"],
             }
         )
     seconds = 8 * octets / orbit.tcp_estimate(rate)

@@ -80,6 +80,7 @@ def _case(platform: Platform, rate: float, seconds: int) -> Case:
                 "name": f"server-{slice}",
                 "run": video.stream(client, PORT, rate, seconds),
                 "at": f"{orbit.WARM_UP} s",
+                "after": [f"client-{slice}"],
             }
         )
     files = {RECORDER: recorder}
