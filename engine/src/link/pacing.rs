@@ -11,10 +11,11 @@
 //! * `Slip`: no slack; the gain is the spare part of each frame's overhead. The octets of the
 //!   frames themselves are never faster than the rate, in any window.
 //!
-//! Lateness of up to 1 ms, or 0.3 ms with `Slip`, is recovered in that way; for the excess, the
-//! wire pauses, and queued frames are sent that much later. Frames that are on the wire by then stay
-//! late: the wire does not pause again for lateness for which it has paused already. The lost time
-//! is counted, for the verdict. A clock that jumps is never late.
+//! Lateness of up to 1 ms, or 0.3 ms with `Slip`, is recovered in that way. For more, the wire pauses,
+//! and queued frames are sent that much later: a pause leaves 0.25 ms to recover, or 0.3 ms with
+//! `Slip`. Frames that are on the wire by then stay late: the wire does not pause again for lateness
+//! for which it has paused already. The lost time is counted, for the verdict. A clock that jumps is
+//! never late.
 //!
 //! A delivery itself takes time, and the node may receive the frame at any moment of it. With
 //! `CatchUp` the distance to the next frame counts from the end of the delivery. With `Slip` every
@@ -31,10 +32,12 @@ use crate::time::{Instant, Span};
 const SLACK: Span = Span::from_micros(60);
 /// With `CatchUp`, the interval of two frames may be shorter by this part of a transmission.
 const GAIN: u64 = 400;
-/// Lateness that is recovered; the excess is lost. Lost time lowers the mean rate, recovered time
-/// makes frames late: a run may have 1 ms of the latter by default. `Slip` recovers slowly, so its
-/// limit is well below that.
-const MADE_UP: (Span, Span) = (Span::from_millis(1), Span::from_micros(300));
+/// Lateness that is recovered without a pause, and what a pause leaves to recover. Lost time lowers
+/// the mean rate, recovered time makes frames late: a run may have 1 ms of the latter by default.
+/// With [`GAIN`], 1 ms would take 0.4 s to recover, in which a run is not to be late for each stall.
+const CATCH_UP: (Span, Span) = (Span::from_millis(1), Span::from_micros(250));
+/// The same with `Slip`, which recovers more slowly.
+const SLIP: (Span, Span) = (Span::from_micros(300), Span::from_micros(300));
 /// With `Slip`, estimates are corrected in steps of this part of a transmission, so that they follow
 /// within a few hundred frames; and of no less than so many nanoseconds.
 const STEP: (u64, u64) = (4096, 20);
@@ -121,9 +124,9 @@ impl Pacing {
     /// Records that the delivery of a frame that was due at `due` begins at `wall`. Returns how
     /// much longer the wire has to pause.
     pub fn passed(&mut self, wall: Instant, due: Instant, length: Length) -> Span {
-        let made_up = match self.late {
-            Late::CatchUp => MADE_UP.0,
-            Late::Slip => MADE_UP.1,
+        let (most, left) = match self.late {
+            Late::CatchUp => CATCH_UP,
+            Late::Slip => SLIP,
         };
         while let Some(&(_, pause)) = self.pauses.front().filter(|(until, _)| *until < due) {
             self.pauses.pop_front();
@@ -132,7 +135,8 @@ impl Pacing {
         self.last = wall.max(self.open(due, length));
         self.due = due;
         self.begun = wall;
-        wall.since(due).saturating_sub(made_up).saturating_sub(self.settled)
+        let more = wall.since(due).saturating_sub(self.settled);
+        if more > most { more.saturating_sub(left) } else { Span::ZERO }
     }
 
     /// Records that the wire pauses; frames that are due by `until` stay as late as they are.
@@ -198,8 +202,8 @@ mod tests {
     #[test]
     fn after_a_stall_frames_keep_their_distance_and_the_wire_pauses_once() {
         let mut pacing = Pacing::new(Late::CatchUp);
-        assert_eq!(pacing.passed(at(6_000), at(0), LENGTH), Span::from_micros(5_000));
-        pacing.paused(Span::from_micros(5_000), at(20 * 100));
+        assert_eq!(pacing.passed(at(6_000), at(0), LENGTH), Span::from_micros(5_750));
+        pacing.paused(Span::from_micros(5_750), at(20 * 100));
         let mut wall = at(6_000);
         for frame in 1..20 {
             let pause;
