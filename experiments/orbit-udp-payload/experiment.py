@@ -5,7 +5,7 @@ See README.md beside this file for what is compared with what.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,18 +114,17 @@ def _claims(
         "native >= 72000 packets/s", says="native-pps",
         native=found.sample("packets", platform="native", payload=LEAST),
     )  # fmt: skip
+    compared = dict.fromkeys((LEAST, MOST, *payloads))
     for one in platforms[1:]:
-        large = orbit.sides(found, "throughput", one, payload=MOST)
-        small = orbit.sides(found, "throughput", one, payload=LEAST)
+        sides = {payload: orbit.sides(found, "throughput", one, payload=payload) for payload in compared}
         campaign.claim(
             f"large-{one.name}",
             f"At 1470 octets {one.label} lose 0.25 %.",
             "sliver >= 0.9975 * native",
             says="drop-1470",
             shape="sliver within 2 % of native",
-            **large,
+            **sides[MOST],
         )
-        between = [payload for payload in payloads if payload not in (LEAST, MOST)]
         # Half as much again as the air can carry is more than guests on one processor can handle.
         floods = one.one_processor
         campaign.claim(
@@ -134,18 +133,18 @@ def _claims(
             "sliver within 10 % of 0.66 * native",
             says="drop-64",
             floods=floods,
-            **small,
+            **sides[LEAST],
         )
         campaign.claim(
             f"faster-{one.name}",
             f"The loss of {one.label} grows as packets shrink.",
-            _grows(between),
+            _grows(compared),
             says="falls",
             floods=floods,
             **{
                 f"octets{payload}.{who}": value
-                for payload in (LEAST, MOST, *between)
-                for who, value in orbit.sides(found, "throughput", one, payload=payload).items()
+                for payload, pair in sides.items()
+                for who, value in pair.items()
             },
         )
         campaign.claim(
@@ -174,12 +173,10 @@ def _claims(
         )  # fmt: skip
 
 
-def _grows(between: Sequence[int]) -> str:
-    """Returns the check that the smallest payload loses a larger share than the largest, and that none
-    between them loses a smaller one; 2 % of what native carries are within the error of measurement."""
-    least, most, *others = (
-        f"1 - octets{payload}.sliver / octets{payload}.native" for payload in (LEAST, MOST, *between)
-    )
+def _grows(payloads: Iterable[int]) -> str:
+    """Returns the check that the first payload, the smallest, loses a larger share than the second, the
+    largest, and none of the others a smaller one; 2 % of what native carries are within the error."""
+    least, most, *others = (f"1 - octets{one}.sliver / octets{one}.native" for one in payloads)
     return " and ".join([f"{least} > {most} + 0.02", *(f"{one} > {most} - 0.02" for one in others)])
 
 
