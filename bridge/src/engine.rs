@@ -195,6 +195,20 @@ impl Engine {
         })
     }
 
+    fn poll_idle(&self, py: Python<'_>, processors: Vec<usize>) -> PyResult<()> {
+        self.act(py, "poll_idle", move |world| {
+            world.idle_poll = processors;
+            Ok(())
+        })
+    }
+
+    fn idle_polled(&self, py: Python<'_>) -> u64 {
+        py.detach(|| match &*self.state() {
+            State::Running(driver) => driver.idle_polled().nanos(),
+            State::Still(_) | State::Stopped(..) | State::Lost => 0,
+        })
+    }
+
     fn start(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| {
             let mut state = self.state();

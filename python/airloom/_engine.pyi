@@ -1,5 +1,6 @@
 """The extension module: bindings to the Rust crates. Private; users import ``airloom``."""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, NotRequired, TypedDict
 
@@ -560,6 +561,10 @@ class Engine:
         """
     def schedule(self, policy: int, priority: int, nice: int) -> None:
         """Fixes the scheduling of the loop's thread, by the kernel's numbers, before the start."""
+    def poll_idle(self, processors: Sequence[int]) -> None:
+        """Chooses, before the start, the processors that poll while they are idle."""
+    def idle_polled(self) -> int:
+        """Processor time in ns that they have polled; 0 unless the loop runs."""
     def start(self) -> int:
         """Starts the wall clock; returns CLOCK_MONOTONIC in ns at engine time zero."""
     def stop(self) -> None:

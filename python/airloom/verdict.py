@@ -158,6 +158,17 @@ class Verdict(BaseModel):
             notes=self.notes,
         )
 
+    def by_code(self) -> list[list[str]]:
+        """The reasons, those with one code together, in the order of the first of each code.
+
+        The verdict of a sweep has the reasons of all its runs, possibly hundreds of one code.
+        """
+        groups: dict[str | int, list[str]] = {}
+        for number, reason in enumerate(self.reasons):
+            code = self.codes[number] if number < len(self.codes) else number
+            groups.setdefault(code, []).append(reason)
+        return list(groups.values())
+
 
 def disturbed(verdict: Verdict) -> bool:
     """Whether the machine disturbed the run, so that another run may be better.

@@ -10,8 +10,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::param::clock_ticks_per_second;
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
+
+use crate::runtime::idle_poll::Account;
+use crate::runtime::idle_time;
 
 /// Period of the observation.
 const LOOK: Duration = Duration::from_millis(500);
@@ -31,14 +33,16 @@ impl Affinity {
     /// Starts to observe the calling thread. Must be called before the thread becomes
     /// real-time, because threads inherit that. If there is only one processor, or no CPU
     /// accounting, the thread is not moved.
+    ///
+    /// Time in which a processor polled counts as idle.
     #[must_use]
-    pub fn begin() -> Self {
+    pub fn begin(polling: Account) -> Self {
         let thread = gettid();
         let (end, ended) = mpsc::channel();
         let watch = move || {
             let (mut before, mut found) = (None, None);
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                let now = Usage::read(thread);
+                let now = Usage::read(thread, &polling);
                 let better = match (&before, &now) {
                     (Some(before), Some(now)) if is_realtime(thread) => now.less_busy(before),
                     _ => None,
@@ -76,16 +80,12 @@ struct Usage {
 }
 
 impl Usage {
-    fn read(thread: Pid) -> Option<Self> {
+    fn read(thread: Pid, polling: &Account) -> Option<Self> {
         let own = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
         let place = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
         let allowed = sched_getaffinity(Some(thread)).ok()?;
-        let ticks = clock_ticks_per_second();
-        let mut idle = idle_ticks(&fs::read_to_string("/proc/stat").ok()?);
+        let mut idle = idle_time::of_processors(polling)?;
         idle.retain(|&(number, _)| number < CpuSet::MAX_CPU && allowed.is_set(number));
-        for (_, time) in &mut idle {
-            *time = *time * 1_000_000_000 / ticks;
-        }
         Some(Self {
             idle,
             used: own.split_ascii_whitespace().next()?.parse().ok()?,
@@ -108,18 +108,6 @@ impl Usage {
         let (most, number) = left.by_ref().max()?;
         (number != self.here && most > here + GAIN).then_some(number)
     }
-}
-
-/// Number of each processor and the ticks that it has been idle, or idle and waiting
-/// for I/O, from `/proc/stat`.
-fn idle_ticks(stat: &str) -> Vec<(usize, u64)> {
-    let of_line = |line: &str| {
-        let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
-        let number = words.next()?.parse().ok()?;
-        let mut times = words.skip(3).map(|word| word.parse::<u64>().ok());
-        Some((number, times.next()?? + times.next()??))
-    };
-    stat.lines().filter(|line| !line.starts_with("cpu ")).map_while(of_line).collect()
 }
 
 fn is_realtime(thread: Pid) -> bool {
@@ -158,10 +146,7 @@ mod tests {
 
     #[test]
     fn it_reads_the_kernels_account() {
-        let stat =
-            "cpu  7 0 0 9 0 0\ncpu0 3 0 5 100 20 1 0 0\ncpu11 1 1 1 7 0 0 0\nintr 5 6\ncpu9 0 0 0 1 1\n";
-        assert_eq!(idle_ticks(stat), [(0, 120), (11, 7)]);
-        let own = Usage::read(gettid()).expect("the kernel keeps it");
+        let own = Usage::read(gettid(), &Account::default()).expect("the kernel keeps it");
         assert!(own.idle.iter().any(|&(number, _)| number == own.here));
     }
 
@@ -203,9 +188,9 @@ mod tests {
     /// processor's number. Returns false if it is never moved although a better processor
     /// existed for some periods in a row.
     fn asked_to_move(told: mpsc::Sender<usize>) -> bool {
-        let _placing = Affinity::begin();
+        let _placing = Affinity::begin(Account::default());
         let thread = gettid();
-        let read = || Usage::read(thread).expect("the kernel keeps it");
+        let read = || Usage::read(thread, &Account::default()).expect("the kernel keeps it");
         if !Priority::take().is_allowed() {
             return true;
         }

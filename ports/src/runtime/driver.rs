@@ -21,6 +21,7 @@ use crate::port::Port;
 use crate::runtime::affinity::Affinity;
 use crate::runtime::background::Pending;
 use crate::runtime::coalescing::Coalescing;
+use crate::runtime::idle_poll::{Account, IdlePoll};
 use crate::runtime::lateness::Histogram;
 use crate::runtime::pm_qos;
 use crate::runtime::poller::Poller;
@@ -104,6 +105,7 @@ pub struct Driver {
     eventfd: Arc<OwnedFd>,
     thread: Option<JoinHandle<Ended>>,
     clock: WallClock,
+    idle_poll: IdlePoll,
 }
 
 impl Driver {
@@ -126,6 +128,7 @@ impl Driver {
         poller.add(timer.as_raw_fd(), TIMER)?;
         let (commands, orders) = channel();
         world.reserve();
+        let idle_poll = IdlePoll::start(&world.idle_poll)?;
         let clock = WallClock::start();
         world.start(clock)?;
         let driven = Driven {
@@ -138,18 +141,25 @@ impl Driver {
             poller,
         };
         let (last, polled) = (LAST.0, true);
-        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer, last, polled };
+        let polling = idle_poll.account();
+        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer, last, polled, polling };
         let thread = std::thread::Builder::new()
             .name("airloom-engine".into())
             .spawn(move || looper.run())
             .map_err(|source| Error::Loop { what: "a thread", source })?;
-        Ok(Self { commands: Some(commands), eventfd, thread: Some(thread), clock })
+        Ok(Self { commands: Some(commands), eventfd, thread: Some(thread), clock, idle_poll })
     }
 
     /// The clock that drives the engine.
     #[must_use]
     pub fn clock(&self) -> WallClock {
         self.clock
+    }
+
+    /// Processor time of the threads that keep processors from halting.
+    #[must_use]
+    pub fn idle_polled(&self) -> Span {
+        self.idle_poll.spent()
     }
 
     /// Runs a closure in the loop, with the engine's time advanced to now, and returns its result.
@@ -220,6 +230,8 @@ struct Loop {
     last: Span,
     /// Whether the ports were polled in this turn. Otherwise they are in the next.
     polled: bool,
+    /// Processor time that is idle but for the threads that poll.
+    polling: Account,
 }
 
 impl Loop {
@@ -236,7 +248,7 @@ impl Loop {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         }
         // The helper thread inherits this thread's signal mask, but not its priority.
-        let _affinity = Affinity::begin();
+        let _affinity = Affinity::begin(self.polling.clone());
         let priority = match self.driven.world.scheduling.map(Priority::fix) {
             None => Priority::take(),
             Some(Ok(fixed)) => fixed,

@@ -8,6 +8,7 @@
 //! | `spin_policy` | when to sleep and when to spin |
 //! | `coalescing` | fewer wakes for dense streams of frames |
 //! | `priority`, `affinity`, `pm_qos` | the thread's scheduling class, its processor, processor sleep states |
+//! | [`idle_poll`], `idle_time` | threads that keep idle processors from halting; how idle each is |
 //! | `background` | system calls that may block, on another thread |
 //! | [`lateness`], [`status`] | how late frames and wakes were; the loop's own account |
 
@@ -15,6 +16,8 @@ mod affinity;
 pub mod background;
 mod coalescing;
 pub mod driver;
+pub mod idle_poll;
+mod idle_time;
 pub mod lateness;
 mod pm_qos;
 pub(crate) mod poller;

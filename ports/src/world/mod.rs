@@ -42,6 +42,8 @@ pub struct World {
     pub capture: Option<Capture>,
     /// How the loop's thread is scheduled, if that is fixed.
     pub scheduling: Option<Scheduling>,
+    /// Numbers of the processors that poll while they are idle.
+    pub idle_poll: Vec<usize>,
     /// None while the engine is stepped.
     clock: Option<WallClock>,
     rx: RxBuffers,
@@ -55,7 +57,17 @@ impl World {
         let mut engine = Engine::new(seed);
         let rx = RxBuffers::new(engine.pool());
         let (edge, names, radios) = (Edge::new(), Names::default(), Radios::default());
-        Self { engine, edge, names, capture: None, scheduling: None, clock: None, rx, radios }
+        Self {
+            engine,
+            edge,
+            names,
+            capture: None,
+            scheduling: None,
+            idle_poll: Vec::new(),
+            clock: None,
+            rx,
+            radios,
+        }
     }
 
     /// Allocates the buffers that a run usually needs: 16 MB, which take some milliseconds.

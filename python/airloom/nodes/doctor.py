@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from airloom.errors import HostError
-from airloom.host import binaries, privilege, programs, radios
+from airloom.host import binaries, idle_poll, privilege, programs, radios
 from airloom.host.user_namespace import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
@@ -57,6 +57,7 @@ def examine() -> list[Finding]:
         _cgroup_cpu(),
         _pressure(),
         _steal(),
+        _idle(),
         _device(
             Path("/dev/kvm"), "hardware virtualization for `qemu` nodes", "enable VT-x or AMD-V, load kvm"
         ),
@@ -251,6 +252,13 @@ def _steal() -> Finding:
     return Finding(
         "steal", ok, "optional", "/proc/stat", "needs Linux 2.6.11 or newer", "time stolen, in the verdict"
     )
+
+
+def _idle() -> Finding:
+    ok = not idle_poll.would_help()
+    detail = "processors do not halt" if ok else "idle processors halt, and the hypervisor wakes them late"
+    cure = "`engine: {idle: poll}` in scenarios, or boot the machine's kernel with cpuidle_haltpoll.force=1"
+    return Finding("idle", ok, "optional", detail, cure, "lateness below a millisecond")
 
 
 def _device(path: Path, serves: str, cure: str) -> Finding:

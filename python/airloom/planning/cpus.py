@@ -87,6 +87,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     wish = scenario.engine.cpus
     if isinstance(wish, EngineCpus):
         yield from _engine_policy(wish)
+    yield from _polled(scenario, elements)
     if not found:
         yield from _placed(elements)[1]
 
@@ -245,6 +246,18 @@ def _engine_policy(one: EngineCpus) -> Iterator[Problem]:
         yield Problem("cpus.policy", "`nice` of the engine without a policy", path, cure)
     elif one.nice and one.policy in (*REAL_TIME, "idle"):
         yield Problem("cpus.policy", f"nice {one.nice} has no effect with {one.policy}", path, "leave it out")
+
+
+def _polled(scenario: Scenario, elements: list[_Element]) -> Iterator[Problem]:
+    """Refuses the policy of the threads that poll where it is a node's too: they would share equally."""
+    for one in elements:
+        if scenario.engine.idle == "poll" and one.said.policy == "idle":
+            yield Problem(
+                "engine.idle",
+                f"{one.title} has policy idle, and half of its processor would go to polling",
+                ("engine", "idle"),
+                "give it policy batch and nice 19, or leave out `idle: poll`",
+            )
 
 
 def _no_right(what: str, path: Path_) -> Problem:

@@ -355,6 +355,8 @@ class Plan:
     """Processors of the engine; empty: all."""
     engine_scheduling: CpusPlan | None = None
     """Policy, priority and nice value of the engine; None: it adapts them."""
+    idle_poll: bool = False
+    """Whether idle processors poll instead of halting."""
 
     @property
     def shares(self) -> dict[str, float]:

@@ -39,7 +39,6 @@ def render(runs: Sequence[RunReader], progress: Progress) -> str:
                 together=together,
                 css=files("airloom.report").joinpath("page.css").read_text(encoding="utf-8").strip(),
                 airloom=airloom.__version__,
-                most_reasons=tables.REASONS,
                 most_notes=tables.NOTES,
                 most_cells=tables.CELLS,
             )
@@ -98,12 +97,14 @@ def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
     shown = _chapters(page.chapters(run, progress), prefix, progress)
     progress("writing", 1.0)
     description = run.scenario.get("description")
+    reasons, others = (_labelled(run, some) for some in tables.reasons(run.result.verdict))
     return {
         "folder": run.name,
         "scenario": run.result.scenario,
         "description": description if isinstance(description, str) else "",
         "verdict": run.result.verdict,
-        "reasons": _reasons(run),
+        "reasons": reasons,
+        "other_reasons": others,
         "lost": run.notes,
         "facts": tables.facts(run)[1:],
         "tiles": [{"figure": figure, "label": label} for figure, label in page.headlines(run)],
@@ -111,9 +112,8 @@ def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _reasons(run: RunReader) -> list[str]:
-    """Returns the reasons of the verdict with the labels of swept paths instead of the paths."""
-    reasons = list(run.result.verdict.reasons)
+def _labelled(run: RunReader, reasons: list[str]) -> list[str]:
+    """Returns reasons of the verdict with the labels of swept paths instead of the paths."""
     for path, label in tables.labels_of(run).items():
         reasons = [reason.replace(f"{path}=", f"{label}=") for reason in reasons]
     return reasons

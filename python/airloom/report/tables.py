@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from airloom.report import series
-from airloom.results import Ledger, Measurement, RunReader
+from airloom.results import Ledger, Measurement, RunReader, Verdict
 from airloom.results.headline import headlines
 from airloom.results.writer import label_of
 from airloom.units import html
@@ -423,6 +423,20 @@ CELLS = 3000
 """Maximum number of cells of a table on the page, by which its rows are limited."""
 NOTES = 2
 """Maximum number of notes shown at once."""
+
+
+def reasons(verdict: Verdict) -> tuple[list[str], list[str]]:
+    """Returns the reasons of a verdict to show at once, of many the first of each code, and the others."""
+    if len(verdict.reasons) <= REASONS:
+        return list(verdict.reasons), []
+    shown, others = [], []
+    for first, *alike in verdict.by_code():
+        if len(shown) < REASONS:
+            shown.append(f"{first} (and {len(alike)} more like it)" if alike else first)
+        else:
+            others.append(first)
+        others += alike
+    return shown, others
 
 
 def facts(run: RunReader) -> list[tuple[str, str]]:

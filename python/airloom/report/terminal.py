@@ -40,11 +40,11 @@ def verdict(verdict: Verdict) -> Panel:
     """Returns the verdict with its reasons, in a panel of its colour."""
     colour = _STATUS[verdict.status]
     lines = Text(verdict.status.upper(), style=f"bold {colour}")
-    for reason in verdict.reasons[: tables.REASONS]:
+    reasons, others = tables.reasons(verdict)
+    for reason in reasons:
         lines.append(f"\n- {reason}", style="default not bold")
-    more = len(verdict.reasons) - tables.REASONS
-    if more > 0:
-        lines.append(f"\n  and {more} more in result.json", style="default not bold")
+    if others:
+        lines.append(f"\n  and {len(others)} more in result.json", style="default not bold")
     for note in verdict.notes[: tables.NOTES]:
         lines.append(f"\n  note: {note}", style="dim not bold")
     more = len(verdict.notes) - tables.NOTES

@@ -22,6 +22,7 @@ from typing import Any
 
 from airloom import _engine
 from airloom.errors import RunError, translated
+from airloom.host import idle_poll
 from airloom.nodes.all_nodes import Nodes
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
@@ -32,7 +33,7 @@ from airloom.nodes.process import scheduling
 from airloom.nodes.process.scheduling import on_processors
 from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.capture import Capture
-from airloom.planning.cpus import POLICIES
+from airloom.planning.cpus import POLICIES, available
 from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
 from airloom.runs import engine_setup, underlay
@@ -145,6 +146,9 @@ class World:
     def begin(self) -> None:
         """Sets time zero: starts the engine's clock."""
         fixed = self.plan.engine_scheduling
+        if self.plan.idle_poll:
+            self._stack.enter_context(idle_poll.announced())
+            self.engine.poll_idle(available())
         with translated(), on_processors(self.plan.engine_processors) as started:
             if fixed is not None:
                 self.engine.schedule(POLICIES[fixed.policy], fixed.priority, fixed.nice)
@@ -160,6 +164,10 @@ class World:
             self.running = False
             with translated():
                 self.engine.stop()
+
+    def idle_polled(self) -> int:
+        """Nanoseconds of processor time that idle processors have polled."""
+        return 0 if self._engine is None else self._engine.idle_polled()
 
     def now(self) -> int:
         """Engine time in nanoseconds."""
@@ -195,6 +203,8 @@ class World:
         if self.plan.engine_processors or self.plan.engine_scheduling is not None:
             tasks = scheduling.of_engine(self._engine_tasks)
             found |= {"engine.cpus": " / ".join(one.text for one in tasks)} if tasks else {}
+        if self.plan.idle_poll:
+            found["engine.idle"] = "poll"
         return found
 
     def neighbours_refused(self) -> int:

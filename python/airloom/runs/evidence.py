@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from airloom.host import idle_poll
 from airloom.planning.plan import Plan
 from airloom.results import LatenessMicros, Ledger
 from airloom.results.details import COMPONENTS, Bin
@@ -12,7 +13,7 @@ from airloom.runs.host_monitor import HostWatch, NodeTrack
 from airloom.scenario.model import Limits
 from airloom.units.figures import readable
 from airloom.units.text import duration, measured_percent, percent
-from airloom.verdict import MEMORY_PRESSURE, MEMORY_TAKEN, Evidence, Lateness, Share
+from airloom.verdict import MEMORY_PRESSURE, MEMORY_TAKEN, Evidence, Lateness, Share, Verdict
 
 MISSED = "port-overflow"
 """Frames lost because a port's kernel queue was full before the engine read them."""
@@ -143,6 +144,18 @@ def carrier_note(plan: Plan) -> str | None:
 def _keeps_carrier(plan: Plan, end: str) -> bool:
     node = plan.nodes.get(end.partition(":")[0])
     return node is not None and node.kind == "uml" and node.guest is not None and node.guest.network == "tap"
+
+
+def advised(verdict: Verdict, plan: Plan) -> Verdict:
+    """The verdict, with a note on polling where processors that halt may have made the engine late."""
+    late = {"delivery.late", "delivery.stall", "link.paused"} & set(verdict.codes)
+    if plan.idle_poll or not late or not idle_poll.would_help():
+        return verdict
+    note = (
+        "idle processors of this virtual machine halt, and the hypervisor wakes them late; "
+        "`engine: {idle: poll}` keeps them awake"
+    )
+    return verdict.model_copy(update={"notes": (*verdict.notes, note)})
 
 
 def refused_note(refused: Mapping[str, int]) -> str | None:

@@ -14,10 +14,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from airloom.errors import LabError
+from airloom.host import idle_poll
 from airloom.nodes.kind import Cpu, Footprint
 from airloom.runs.emulation import World
 from airloom.runs.sampler import Sampler
@@ -52,6 +53,10 @@ class Reading:
     """Octets of memory that programs could get without swapping."""
     memory: int = 0
     """Octets of memory in all."""
+    polled: bool = False
+    """Whether idle processors poll, so that pressure says nothing."""
+    polled_ns: int = 0
+    """Processor time for which this run's processors have polled."""
 
 
 @dataclass(slots=True)
@@ -101,9 +106,12 @@ def processor_ticks(text: str) -> tuple[int, int, int]:
 def read_host() -> Reading:
     """The current counters of the host."""
     steal, busy, total = processor_ticks(_STAT.read_text())
-    pressure, memory_pressure = _pressure(_PRESSURE), _pressure(_MEMORY_PRESSURE)
+    polled = idle_poll.anywhere()
+    pressure, memory_pressure = None if polled else _pressure(_PRESSURE), _pressure(_MEMORY_PRESSURE)
     available, memory = memory_octets(_MEMINFO.read_text())
-    return Reading(time.monotonic_ns(), pressure, steal, busy, total, memory_pressure, available, memory)
+    return Reading(
+        time.monotonic_ns(), pressure, steal, busy, total, memory_pressure, available, memory, polled
+    )
 
 
 def _pressure(path: Path) -> int | None:
@@ -132,7 +140,9 @@ class HostWatch(Sampler):
     def blind(self) -> list[str]:
         """Counters that this machine does not provide."""
         unseen = []
-        if any(reading.pressure_us is None for reading in self._readings):
+        if any(reading.polled for reading in self._readings):
+            unseen.append("processor pressure of the whole machine, as idle processors polled")
+        if any(reading.pressure_us is None and not reading.polled for reading in self._readings):
             unseen.append(f"processor pressure ({_PRESSURE} cannot be read)")
         if any(reading.memory_pressure_us is None for reading in self._readings):
             unseen.append(f"memory pressure ({_MEMORY_PRESSURE} cannot be read)")
@@ -167,8 +177,13 @@ class HostWatch(Sampler):
         return list(self._between(lambda a, b: _ratio(b.steal - a.steal, b.total - a.total)))
 
     def busy(self) -> list[Share]:
-        """Share of all processor time that was used."""
-        return list(self._between(lambda a, b: _ratio(b.busy - a.busy, b.total - a.total)))
+        """Share of all processor time that was used, but for polling."""
+        tick = 1e9 / os.sysconf("SC_CLK_TCK")
+        return list(
+            self._between(
+                lambda a, b: _ratio(b.busy - a.busy - (b.polled_ns - a.polled_ns) / tick, b.total - a.total)
+            )
+        )
 
     def node_wait(self) -> dict[str, list[Share]]:
         """Per node: share of time in which one of its tasks was ready but had no processor."""
@@ -187,14 +202,19 @@ class HostWatch(Sampler):
         return self._world.shares
 
     def _sample(self) -> None:
-        self._readings.append(self._read())
+        self._readings.append(self._reading())
         if self._turn % NODES_EVERY == 0:
             self._sample_nodes()
         self._turn += 1
 
     def _sample_last(self) -> None:
         self._sample_nodes()
-        self._readings.append(self._read())
+        # The engine may have stopped, and its account of polling with it.
+        last = self._readings[-1].polled_ns if self._readings else 0
+        self._readings.append(replace(self._reading(), polled_ns=max(last, self._world.idle_polled())))
+
+    def _reading(self) -> Reading:
+        return replace(self._read(), polled_ns=self._world.idle_polled())
 
     def _sample_nodes(self) -> None:
         for name, node in self._world.nodes.items():
@@ -251,7 +271,7 @@ class HostWatch(Sampler):
         return found
 
 
-def _ratio(part: int, whole: int) -> float | None:
+def _ratio(part: float, whole: int) -> float | None:
     return part / whole if whole > 0 else None
 
 

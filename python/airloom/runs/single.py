@@ -360,7 +360,7 @@ class OneRun:
                 *self._missed(),
             ],
         )
-        return judge(seen, self.plan.scenario.limits)
+        return evidence.advised(judge(seen, self.plan.scenario.limits), self.plan)
 
     def _tool_versions(self) -> dict[str, str]:
         done = [one for one in self.runner.measurings.values() if one.reading is not None]

@@ -11,7 +11,7 @@ import pytest
 
 from airloom.errors import LabError
 from airloom.experiments import paper as published
-from airloom.experiments import publishing, record
+from airloom.experiments import published_index, publishing, record
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
 from airloom.experiments.publishing import publish
@@ -41,8 +41,9 @@ def results(tmp_path: Path, *, extent: Extent | None = Extent.FULL, status: str 
     with Campaign("made", folder, paper=paper, progress=lambda _: None, kinds=("netns",)) as campaign:
         place = folder / "points" / "one-r00"
         with RunWriter(place, scenario="one", seed=1, kinds=["netns"], scenario_text="") as writer:
+            reasons = ["it broke", "it broke again"] if status != "valid" else []
             verdict = Verdict.model_validate(
-                {"status": status, "reasons": ["it broke"] * (status != "valid"), "codes": ["x"]}
+                {"status": status, "reasons": reasons, "codes": ["engine.busy"] * len(reasons)}
             )
             details = Details(versions={"iperf3": "3.12"}, machine={"processors": 2, "name": "secret"})
             writer.finish(verdict, Ledger(), details=details)
@@ -102,6 +103,25 @@ def test_what_is_quick_or_invalid_is_refused_unless_told(
     assert f"**Not a full and valid result:** {why}" in " ".join(text.split())
 
 
+def test_the_verdict_has_each_code_once_with_its_number_of_runs(made: Experiment, tmp_path: Path) -> None:
+    folder = results(tmp_path, status="degraded")
+    text = publish(made, folder, tmp_path / "page").read_text()
+    assert "**degraded**; runs: 1 degraded\n" in text
+    assert [line for line in text.splitlines() if "engine.busy" in line] == [
+        "| engine.busy | 1 | one-r00: it broke |"
+    ]
+
+
+def test_an_index_beside_the_page_is_kept_current(made: Experiment, tmp_path: Path) -> None:
+    below = tmp_path / "all"
+    below.mkdir()
+    (below / published_index.PAGE).write_text(published_index.text(below))
+    publish(made, results(tmp_path), below / "made")
+    assert "| [made](made/README.md) | An invented experiment. | valid | 1 |" in (
+        (below / published_index.PAGE).read_text()
+    )
+
+
 def test_incomplete_results_are_refused(made: Experiment, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     with RunWriter(folder, scenario="made", seed=1, kinds=["netns"]):
@@ -122,10 +142,10 @@ def test_a_published_page_is_replaced_and_nothing_else(made: Experiment, tmp_pat
     (target / "old.svg").touch()
     publish(made, folder, target)
     assert not (target / "old.svg").exists()
-    (target / publishing.PAGE).write_text("my notes")
+    (target / published_index.PAGE).write_text("my notes")
     with pytest.raises(LabError, match="something else than a published result"):
         publish(made, folder, target)
-    assert (target / publishing.PAGE).read_text() == "my notes"
+    assert (target / published_index.PAGE).read_text() == "my notes"
 
 
 def test_a_file_that_is_too_large_is_named(

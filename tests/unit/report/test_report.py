@@ -16,7 +16,7 @@ from rich.console import Console
 
 from airloom import report
 from airloom.errors import RunError, ScenarioError
-from airloom.report import series, topology
+from airloom.report import series, tables, topology
 from airloom.results import Ledger, RunReader, RunWriter, Verdict
 from airloom.results.details import Topology, Vertex, Wire
 from helpers import fake_results
@@ -171,6 +171,27 @@ def test_of_very_many_reasons_the_first_are_seen_at_once(tmp_path: Path) -> None
     console = Console(width=80, color_system=None, record=True, file=io.StringIO())
     console.print(report.on_terminal(tmp_path / "many"))
     assert "and 26 more in result.json" in console.export_text()
+
+
+def test_of_very_many_reasons_one_of_each_code_is_seen_at_once(tmp_path: Path) -> None:
+    reasons = (*(f"run {number}: late" for number in range(9)), "run 3: lost")
+    codes = (*["delivery.late"] * 9, "host.lost")
+    verdict = Verdict(status="invalid", reasons=reasons, codes=codes)
+    shown, others = tables.reasons(verdict)
+    assert shown == ["run 0: late (and 8 more like it)", "run 3: lost"]
+    assert others == list(reasons[1:9])
+    few = Verdict(status="degraded", reasons=reasons[:3], codes=codes[:3])
+    assert tables.reasons(few) == (list(reasons[:3]), []), "few are all seen"
+    writer = RunWriter(tmp_path / "many", scenario="many", seed=1, kinds=["netns"])
+    writer.finish(verdict, Ledger())
+    page = report.write([tmp_path / "many"])
+    assert parsed(page).wrong == []
+    assert "8 more reasons" in page.read_text()
+    console = Console(width=80, color_system=None, record=True, file=io.StringIO())
+    console.print(report.on_terminal(tmp_path / "many"))
+    text = console.export_text()
+    assert "run 3: lost" in text
+    assert "and 8 more in result.json" in text
 
 
 def test_what_programs_wrote_cannot_become_markup(page: Path) -> None:

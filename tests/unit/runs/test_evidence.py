@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from airloom.host import idle_poll
 from airloom.planning.gate import check
 from airloom.runs import evidence
 from airloom.scenario import Scenario
+from airloom.verdict import Verdict
 
 
 def test_what_is_lost_on_the_way_to_the_engine_was_offered_too() -> None:
@@ -75,3 +77,25 @@ def test_an_interface_that_cannot_lose_its_carrier_is_a_note(network: str, carri
     note = evidence.carrier_note(plan)
     assert (note is not None) == noted
     assert note is None or note.endswith("while the link is down: a:eth0")
+
+
+@pytest.mark.parametrize(
+    ("code", "idle", "halts", "said"),
+    [
+        ("delivery.late", "halt", True, True),
+        ("link.paused", "halt", True, True),
+        ("delivery.late", "halt", False, False),
+        ("delivery.late", "poll", True, False),
+        ("host.lost", "halt", True, False),
+    ],
+)
+def test_a_late_engine_where_processors_halt_is_told_to_poll(
+    monkeypatch: pytest.MonkeyPatch, code: str, idle: str, halts: bool, said: bool
+) -> None:
+    monkeypatch.setattr(idle_poll, "would_help", lambda: halts)
+    text = {"name": "t", "nodes": {"a": {}, "b": {}}, "links": [{"ends": ["a", "b"]}]}
+    (plan,) = check(Scenario.model_validate({**text, "engine": {"idle": idle}})).plans
+    verdict = Verdict(status="degraded", reasons=("r",), codes=(code,), notes=("n",))
+    notes = evidence.advised(verdict, plan).notes
+    assert notes[0] == "n"
+    assert any("`engine: {idle: poll}`" in note for note in notes) is said

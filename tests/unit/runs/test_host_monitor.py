@@ -55,3 +55,13 @@ def test_a_machine_without_memory_pressure_is_blind_to_it() -> None:
     seen = watch(sample(0, None, None), sample(1, None, None))
     assert seen.memory_pressure() == seen.memory_taken() == seen.available() == []
     assert seen.blind == ["memory pressure (/proc/pressure/memory cannot be read)"]
+
+
+def test_processors_that_poll_are_neither_busy_nor_a_shortage() -> None:
+    """Of two processors in one second, 100 ticks each: one polls, the other works for 40 ticks."""
+    before = Reading(10 * SECOND, None, 0, 0, 0, 0, polled=True, polled_ns=0)
+    after = Reading(11 * SECOND, None, 0, 140, 200, 0, polled=True, polled_ns=SECOND)
+    seen = watch(before, after)
+    assert seen.cpu_pressure() == []
+    assert [one.value for one in seen.busy()] == pytest.approx([0.2])
+    assert seen.blind == ["processor pressure of the whole machine, as idle processors polled"]

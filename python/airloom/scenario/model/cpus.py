@@ -111,3 +111,8 @@ class Engine(Model):
         description="its processors, by default those of the scenario's `cpus`, otherwise all; and its "
         "scheduling",
     )
+    idle: Literal["halt", "poll"] = Field(
+        default="halt",
+        description="poll: idle processors stay awake while the emulation runs, by threads of policy idle; "
+        "on a virtual machine the hypervisor has to wake a processor that halts",
+    )

@@ -1,0 +1,73 @@
+"""`engine.idle: poll`: processors do not halt while the emulation runs, and do again afterwards."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import airloom
+from airloom import Scenario
+from helpers.nodes import eventually
+
+# Beside other tests processor pressure would not be observed.
+pytestmark = [pytest.mark.world, pytest.mark.measures]
+
+
+def scenario(idle: str) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "name": "idle",
+            "engine": {"idle": idle},
+            "nodes": {"a": {}, "b": {}},
+            "links": [{"ends": ["a", "b"]}],
+        }
+    )
+
+
+def polling() -> dict[int, set[int]]:
+    """Threads of this process that poll: thread, processors."""
+    return {
+        int(task.name): os.sched_getaffinity(int(task.name))
+        for task in Path("/proc/self/task").iterdir()
+        if (task / "comm").read_text() == "airloom-idle\n"
+    }
+
+
+def idle_share(seconds: float) -> float:
+    """Share of the time of all processors that they are idle, without waiting for disks."""
+
+    def ticks() -> list[int]:
+        return [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+
+    before = ticks()
+    time.sleep(seconds)
+    spent = [after - was for after, was in zip(ticks(), before, strict=True)]
+    return spent[3] / sum(spent)
+
+
+def test_no_processor_is_idle_meanwhile(tmp_path: Path) -> None:
+    with airloom.Lab(scenario("poll"), out=tmp_path / "out") as lab:
+        found = polling()
+        assert sorted(found.values(), key=min) == [{one} for one in sorted(os.sched_getaffinity(0))]
+        assert {os.sched_getscheduler(thread) for thread in found} == {os.SCHED_IDLE}
+        # While another test uses a processor fully, the other one rests.
+        eventually(lambda: idle_share(0.5) <= 0.05, "no processor is idle")
+        assert lab["a"].run("ping -c 3 -i 0.2 b").ok
+    eventually(lambda: not polling(), "the threads end")
+    result = lab.result.result
+    assert result.in_force["engine.idle"] == "poll"
+    assert "host.cpu-pressure" not in result.verdict.codes, "the threads are no shortage"
+    unseen = (
+        "not observed on this machine: processor pressure of the whole machine, as idle processors polled"
+    )
+    assert unseen in result.verdict.notes
+
+
+def test_processors_halt_by_default(tmp_path: Path) -> None:
+    with airloom.Lab(scenario("halt"), out=tmp_path / "out") as lab:
+        assert not polling()
+        assert lab["a"].run("ping -c 1 b").ok
+    assert "engine.idle" not in lab.result.result.in_force
