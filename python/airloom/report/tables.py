@@ -429,7 +429,8 @@ def reasons(verdict: Verdict) -> tuple[list[str], list[str]]:
     """Returns the reasons of a verdict to show at once, of many the first of each code, and the others."""
     if len(verdict.reasons) <= REASONS:
         return list(verdict.reasons), []
-    shown, others = [], []
+    shown: list[str] = []
+    others: list[str] = []
     for first, *alike in verdict.by_code():
         if len(shown) < REASONS:
             shown.append(f"{first} (and {len(alike)} more like it)" if alike else first)

@@ -167,7 +167,9 @@ class World:
 
     def idle_polled(self) -> int:
         """Nanoseconds of processor time that idle processors have polled."""
-        return 0 if self._engine is None else self._engine.idle_polled()
+        if not self.plan.idle_poll or self._engine is None:
+            return 0
+        return self._engine.idle_polled()
 
     def now(self) -> int:
         """Engine time in nanoseconds."""

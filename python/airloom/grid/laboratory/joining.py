@@ -84,6 +84,8 @@ class Seat:
     def _fitted(self, plan: Plan) -> Plan:
         if plan.links or plan.switches or plan.tunnels:
             raise _refused("links, switches and tunnels are not part of it", "links")
+        if plan.idle_poll or plan.engine_scheduling is not None:
+            raise _refused("the engine is the testbed's: leave out how it is scheduled", "engine")
         if len(plan.media) != 1:
             raise _refused("it has one medium", "media")
         (medium,) = plan.media.values()
