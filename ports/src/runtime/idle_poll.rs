@@ -128,14 +128,13 @@ fn run(orders: &Orders, (processor, spent): &(usize, AtomicU64), ready: &Sender<
     let _ = ready.send(prepared);
     // Without its policy it would take the processor from others.
     while !failed && !orders.over.load(Ordering::Relaxed) {
-        if orders.rest.load(Ordering::Relaxed) {
-            thread::sleep(REST);
-            continue;
-        }
         for _ in 0..TURNS {
             spin_loop();
         }
         spent.store(wall_clock::thread_cpu(), Ordering::Relaxed);
+        if orders.rest.load(Ordering::Relaxed) {
+            thread::sleep(REST);
+        }
     }
 }
 
