@@ -6,14 +6,13 @@
 //! the result is the same twice in a row, it moves the loop there.
 
 use std::fs;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::io;
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
-use crate::runtime::idle_poll::Account;
-use crate::runtime::idle_time;
+use crate::runtime::idle_time::{self, Polled};
+use crate::runtime::periodic::Periodic;
 
 /// Period of the observation.
 const LOOK: Duration = Duration::from_millis(500);
@@ -25,8 +24,8 @@ const GAIN: u64 = 40_000_000;
 /// Migrates the thread that created it, until it is dropped.
 #[derive(Debug)]
 pub struct Affinity {
-    end: Option<mpsc::Sender<()>>,
-    watcher: Option<JoinHandle<()>>,
+    /// None without a thread: the loop's thread then stays on its processor.
+    _watcher: Option<Periodic>,
 }
 
 impl Affinity {
@@ -36,35 +35,21 @@ impl Affinity {
     ///
     /// Time in which a processor polled counts as idle.
     #[must_use]
-    pub fn begin(polling: Account) -> Self {
+    pub fn begin(polled: Polled) -> Self {
         let thread = gettid();
-        let (end, ended) = mpsc::channel();
+        let (mut before, mut found) = (None, None);
         let watch = move || {
-            let (mut before, mut found) = (None, None);
-            while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                let now = Usage::read(thread, &polling);
-                let better = match (&before, &now) {
-                    (Some(before), Some(now)) if is_realtime(thread) => now.less_busy(before),
-                    _ => None,
-                };
-                if let Some(better) = better.filter(|_| better == found) {
-                    migrate(thread, better);
-                }
-                (before, found) = (now, better);
+            let now = Usage::read(thread, &polled);
+            let better = match (&before, &now) {
+                (Some(before), Some(now)) if is_realtime(thread) => now.less_busy(before),
+                _ => None,
+            };
+            if let Some(better) = better.filter(|_| better == found) {
+                migrate(thread, better);
             }
+            (before, found) = (now, better);
         };
-        let watcher = thread::Builder::new().name("airloom-affinity".into()).spawn(watch).ok();
-        Self { end: Some(end), watcher }
-    }
-}
-
-impl Drop for Affinity {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(watcher) = self.watcher.take() {
-            // The thread cannot panic; if it did, the loop's thread would stay on its processor.
-            let _ = watcher.join();
-        }
+        Self { _watcher: Periodic::start("airloom-affinity", LOOK, watch).ok() }
     }
 }
 
@@ -80,11 +65,11 @@ struct Usage {
 }
 
 impl Usage {
-    fn read(thread: Pid, polling: &Account) -> Option<Self> {
+    fn read(thread: Pid, polled: &Polled) -> Option<Self> {
         let own = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
         let place = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
         let allowed = sched_getaffinity(Some(thread)).ok()?;
-        let mut idle = idle_time::of_processors(polling)?;
+        let mut idle = idle_time::of_processors(polled)?;
         idle.retain(|&(number, _)| number < CpuSet::MAX_CPU && allowed.is_set(number));
         Some(Self {
             idle,
@@ -120,19 +105,28 @@ fn is_realtime(thread: Pid) -> bool {
 /// A thread that cannot be migrated stays where it is.
 fn migrate(thread: Pid, number: usize) {
     let Ok(before) = sched_getaffinity(Some(thread)) else { return };
-    bind(thread, number);
+    let _ = bind(thread, number);
     let _ = sched_setaffinity(Some(thread), &before);
 }
 
-fn bind(thread: Pid, number: usize) {
+/// Allows a thread one processor only.
+///
+/// # Errors
+/// If this machine has no such processor, or the thread may not use it.
+pub fn bind(thread: Pid, number: usize) -> io::Result<()> {
+    if number >= CpuSet::MAX_CPU {
+        return Err(io::Errno::INVAL);
+    }
     let mut only = CpuSet::new();
     only.set(number);
-    let _ = sched_setaffinity(Some(thread), &only);
+    sched_setaffinity(Some(thread), &only)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
     use std::time::Instant;
 
     use super::*;
@@ -146,7 +140,7 @@ mod tests {
 
     #[test]
     fn it_reads_the_kernels_account() {
-        let own = Usage::read(gettid(), &Account::default()).expect("the kernel keeps it");
+        let own = Usage::read(gettid(), &Polled::default()).expect("the kernel keeps it");
         assert!(own.idle.iter().any(|&(number, _)| number == own.here));
     }
 
@@ -173,7 +167,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let Ok(number) = hears.recv() else { return };
-                bind(gettid(), number);
+                bind(gettid(), number).expect("this thread may use all that it was given");
                 while !ended.load(Ordering::Relaxed) {}
             });
             scope.spawn(move || {
@@ -188,9 +182,9 @@ mod tests {
     /// processor's number. Returns false if it is never moved although a better processor
     /// existed for some periods in a row.
     fn asked_to_move(told: mpsc::Sender<usize>) -> bool {
-        let _placing = Affinity::begin(Account::default());
+        let _placing = Affinity::begin(Polled::default());
         let thread = gettid();
-        let read = || Usage::read(thread, &Account::default()).expect("the kernel keeps it");
+        let read = || Usage::read(thread, &Polled::default()).expect("the kernel keeps it");
         if !Priority::take().is_allowed() {
             return true;
         }

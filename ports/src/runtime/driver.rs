@@ -21,15 +21,16 @@ use crate::port::Port;
 use crate::runtime::affinity::Affinity;
 use crate::runtime::background::Pending;
 use crate::runtime::coalescing::Coalescing;
-use crate::runtime::idle_poll::{Account, IdlePoll};
+use crate::runtime::idle_poll::IdlePoll;
+use crate::runtime::idle_time::Polled;
 use crate::runtime::lateness::Histogram;
-use crate::runtime::pm_qos;
 use crate::runtime::poller::Poller;
 use crate::runtime::priority::Priority;
 use crate::runtime::spin_policy::SpinPolicy;
 use crate::runtime::status::Status;
 use crate::runtime::timer::Timer;
 use crate::runtime::wall_clock::{self, WallClock};
+use crate::runtime::{pm_qos, signals};
 use crate::world::{Taken, World};
 
 /// Maximum number of frames read from one port in one turn.
@@ -141,8 +142,8 @@ impl Driver {
             poller,
         };
         let (last, polled) = (LAST.0, true);
-        let polling = idle_poll.account();
-        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer, last, polled, polling };
+        let idle_polled = idle_poll.polled();
+        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer, last, polled, idle_polled };
         let thread = std::thread::Builder::new()
             .name("airloom-engine".into())
             .spawn(move || looper.run())
@@ -159,7 +160,7 @@ impl Driver {
     /// Processor time of the threads that keep processors from halting.
     #[must_use]
     pub fn idle_polled(&self) -> Span {
-        self.idle_poll.spent()
+        self.idle_poll.polled().total()
     }
 
     /// Runs a closure in the loop, with the engine's time advanced to now, and returns its result.
@@ -231,24 +232,16 @@ struct Loop {
     /// Whether the ports were polled in this turn. Otherwise they are in the next.
     polled: bool,
     /// Processor time that is idle but for the threads that poll.
-    polling: Account,
+    idle_polled: Polled,
 }
 
 impl Loop {
     fn run(mut self) -> Ended {
         // The default timer slack lets the kernel be 50 us late.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        // SAFETY: the signal set is filled before it is used.
-        unsafe {
-            // Signals are handled by the program's other threads.
-            let mut all = std::mem::zeroed();
-            libc::sigfillset(&raw mut all);
-            // Except this one, which access to a guest's memory can cause.
-            libc::sigdelset(&raw mut all, libc::SIGBUS);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        }
+        signals::leave_to_others();
         // The helper thread inherits this thread's signal mask, but not its priority.
-        let _affinity = Affinity::begin(self.polling.clone());
+        let _affinity = Affinity::begin(self.idle_polled.clone());
         let priority = match self.driven.world.scheduling.map(Priority::fix) {
             None => Priority::take(),
             Some(Ok(fixed)) => fixed,

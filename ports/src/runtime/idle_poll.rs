@@ -11,18 +11,19 @@
 //! that sleeps now and then.
 
 use std::hint::spin_loop;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use airloom_engine::time::Span;
-use rustix::io;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::gettid;
 
 use crate::error::Error;
-use crate::runtime::{idle_time, wall_clock};
+use crate::runtime::idle_time::{self, Polled};
+use crate::runtime::periodic::Periodic;
+use crate::runtime::{affinity, priority, signals, wall_clock};
 
 /// Turns of the loop between two looks at the clocks and the orders: some 500 us.
 const TURNS: u32 = 10_000;
@@ -31,16 +32,12 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// Time after which a thread looks whether it may poll again.
 const REST: Duration = Duration::from_millis(50);
 
-/// Processor time of each thread, in nanoseconds, by the number of its processor.
-type Spent = Arc<[(usize, AtomicU64)]>;
-
 /// The threads. They end when this is dropped, each as soon as it gets its processor.
 #[derive(Debug)]
 pub struct IdlePoll {
     orders: Arc<Orders>,
-    spent: Spent,
-    end: Option<Sender<()>>,
-    observer: Option<JoinHandle<()>>,
+    polled: Polled,
+    observer: Option<Periodic>,
 }
 
 /// What the threads are to do.
@@ -50,62 +47,38 @@ struct Orders {
     rest: AtomicBool,
 }
 
-/// The processor time of the threads, also for other threads.
-#[derive(Clone, Debug, Default)]
-pub struct Account(Spent);
-
-impl Account {
-    /// Nanoseconds that a processor polled instead of being idle; 0 for one without a thread.
-    #[must_use]
-    pub fn of(&self, processor: usize) -> u64 {
-        let found = self.0.iter().find(|(number, _)| *number == processor);
-        found.map_or(0, |(_, spent)| spent.load(Ordering::Relaxed))
-    }
-}
-
 impl IdlePoll {
     /// Starts a thread on each of these processors.
     ///
     /// # Errors
     /// [`Error::Loop`] if the kernel refuses a thread, its policy or its processor.
     pub fn start(processors: &[usize]) -> Result<Self, Error> {
-        let spent = processors.iter().map(|&number| (number, AtomicU64::new(0))).collect();
-        let mut poll = Self { orders: Arc::default(), spent, end: None, observer: None };
+        let refused = |source| Error::Loop { what: "a thread that polls", source };
+        let mut poll = Self { orders: Arc::default(), polled: Polled::new(processors), observer: None };
         if processors.is_empty() {
             return Ok(poll);
         }
         let (ready, started) = channel();
-        for place in 0..processors.len() {
-            let (orders, spent) = (Arc::clone(&poll.orders), Arc::clone(&poll.spent));
+        for &processor in processors {
+            let (orders, polled) = (Arc::clone(&poll.orders), poll.polled());
             let ready = ready.clone();
             thread::Builder::new()
                 .name("airloom-idle".into())
-                .spawn(move || run(&orders, &spent[place], &ready))
-                .map_err(|source| Error::Loop { what: "a thread that polls", source })?;
+                .spawn(move || run(&orders, processor, &polled, &ready))
+                .map_err(refused)?;
         }
         for prepared in started.iter().take(processors.len()) {
-            prepared.map_err(|source| Error::Loop { what: "a thread that polls", source })?;
+            prepared.map_err(refused)?;
         }
-        let (orders, account) = (Arc::clone(&poll.orders), poll.account());
-        let (end, ended) = channel();
-        let observer = thread::Builder::new()
-            .name("airloom-idle-use".into())
-            .spawn(move || observe(&orders, &account, &ended))
-            .map_err(|source| Error::Loop { what: "a thread that observes processors", source })?;
-        (poll.end, poll.observer) = (Some(end), Some(observer));
+        let observe = observer(Arc::clone(&poll.orders), poll.polled());
+        poll.observer = Some(Periodic::start("airloom-idle-use", PERIOD, observe).map_err(refused)?);
         Ok(poll)
     }
 
-    /// Processor time of all threads so far, exact to some milliseconds.
+    /// The processor time of the threads, exact to a millisecond.
     #[must_use]
-    pub fn spent(&self) -> Span {
-        Span::from_nanos(self.spent.iter().map(|(_, spent)| spent.load(Ordering::Relaxed)).sum())
-    }
-
-    /// The processor time by processor.
-    #[must_use]
-    pub fn account(&self) -> Account {
-        Account(Arc::clone(&self.spent))
+    pub fn polled(&self) -> Polled {
+        self.polled.clone()
     }
 }
 
@@ -113,16 +86,11 @@ impl Drop for IdlePoll {
     fn drop(&mut self) {
         // Nobody waits for the threads that poll: on a busy processor one may not run for seconds.
         self.orders.over.store(true, Ordering::Relaxed);
-        drop(self.end.take());
-        if let Some(observer) = self.observer.take() {
-            // It cannot panic; if it did, the threads would poll on until the end.
-            let _ = observer.join();
-        }
     }
 }
 
-fn run(orders: &Orders, (processor, spent): &(usize, AtomicU64), ready: &Sender<std::io::Result<()>>) {
-    let prepared = prepare(*processor);
+fn run(orders: &Orders, processor: usize, polled: &Polled, ready: &Sender<io::Result<()>>) {
+    let prepared = prepare(processor);
     let failed = prepared.is_err();
     // The receiver is gone if another thread failed before.
     let _ = ready.send(prepared);
@@ -131,18 +99,19 @@ fn run(orders: &Orders, (processor, spent): &(usize, AtomicU64), ready: &Sender<
         for _ in 0..TURNS {
             spin_loop();
         }
-        spent.store(wall_clock::thread_cpu(), Ordering::Relaxed);
+        polled.note(processor, wall_clock::thread_cpu());
         if orders.rest.load(Ordering::Relaxed) {
             thread::sleep(REST);
         }
     }
 }
 
-/// Lets the threads rest while others use more than half of all processors' time.
-fn observe(orders: &Orders, polling: &Account, ended: &Receiver<()>) {
-    let look = || Some((idle_time::of_processors(polling)?, Instant::now()));
+/// Lets the threads rest, at each call, if others used more than half of all processors' time since
+/// the last one.
+fn observer(orders: Arc<Orders>, polled: Polled) -> impl FnMut() + Send {
+    let look = move || Some((idle_time::of_processors(&polled)?, Instant::now()));
     let mut before = look();
-    while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+    move || {
         let now = look();
         if let (Some((idle, then)), Some((later, at))) = (&before, &now) {
             let total =
@@ -156,31 +125,16 @@ fn observe(orders: &Orders, polling: &Account, ended: &Receiver<()>) {
 }
 
 /// Gives the calling thread its policy and its processor, and leaves signals to other threads.
-fn prepare(processor: usize) -> std::io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the signal set is filled before it is used, and all outlives the calls; 0 is this thread.
-    let refused = unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) != 0
-    };
-    if refused {
-        return Err(std::io::Error::last_os_error());
-    }
-    let mut only = CpuSet::new();
-    if processor >= CpuSet::MAX_CPU {
-        return Err(io::Errno::INVAL.into());
-    }
-    only.set(processor);
-    Ok(sched_setaffinity(None, &only)?)
+fn prepare(processor: usize) -> io::Result<()> {
+    signals::leave_to_others();
+    priority::set_policy(libc::SCHED_IDLE, 0)?;
+    Ok(affinity::bind(gettid(), processor)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
-    use rustix::thread::sched_getaffinity;
+    use airloom_engine::time::Span;
+    use rustix::thread::{CpuSet, sched_getaffinity};
 
     use super::*;
 
@@ -192,18 +146,18 @@ mod tests {
     #[test]
     fn a_processor_polls_until_the_end_and_not_beyond() {
         let poll = IdlePoll::start(&[first()]).expect("the kernel permits it");
-        let (account, start) = (poll.account(), Instant::now());
-        while poll.spent() == Span::ZERO {
+        let (polled, orders, start) = (poll.polled(), Arc::clone(&poll.orders), Instant::now());
+        while polled.total() == Span::ZERO {
             assert!(start.elapsed() < Duration::from_secs(60), "the thread got no processor time");
             thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(account.of(first()), poll.spent().nanos());
-        assert_eq!(account.of(CpuSet::MAX_CPU), 0);
+        assert_eq!(polled.of(CpuSet::MAX_CPU), 0);
         drop(poll);
-        while Arc::strong_count(&account.0) > 1 {
+        while Arc::strong_count(&orders) > 1 {
             assert!(start.elapsed() < Duration::from_secs(60), "the thread goes on");
             thread::sleep(Duration::from_millis(1));
         }
+        assert_eq!(polled.of(first()), polled.total().nanos());
     }
 
     #[test]

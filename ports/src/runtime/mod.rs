@@ -9,6 +9,7 @@
 //! | `coalescing` | fewer wakes for dense streams of frames |
 //! | `priority`, `affinity`, `pm_qos` | the thread's scheduling class, its processor, processor sleep states |
 //! | [`idle_poll`], `idle_time` | threads that keep idle processors from halting; how idle each is |
+//! | `periodic`, `signals` | threads that act once in each period; signals of the process |
 //! | `background` | system calls that may block, on another thread |
 //! | [`lateness`], [`status`] | how late frames and wakes were; the loop's own account |
 
@@ -19,9 +20,11 @@ pub mod driver;
 pub mod idle_poll;
 mod idle_time;
 pub mod lateness;
+mod periodic;
 mod pm_qos;
 pub(crate) mod poller;
 pub mod priority;
+mod signals;
 mod spin_policy;
 pub mod status;
 mod timer;

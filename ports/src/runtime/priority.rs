@@ -35,12 +35,9 @@ impl Scheduling {
 
     /// Sets the calling thread's scheduling.
     fn apply(self) -> io::Result<()> {
-        let parameter = libc::sched_param { sched_priority: self.priority };
-        // SAFETY: the parameter outlives the call; on Linux, 0 is the calling thread in both.
-        let failed = unsafe {
-            libc::sched_setscheduler(0, self.policy, &raw const parameter) != 0
-                || libc::setpriority(libc::PRIO_PROCESS, 0, self.nice) != 0
-        };
+        set_policy(self.policy, self.priority)?;
+        // SAFETY: no pointers; on Linux, 0 is the calling thread.
+        let failed = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, self.nice) != 0 };
         if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
@@ -88,9 +85,18 @@ impl Priority {
 
 fn set(realtime: bool) -> bool {
     let class = if realtime { libc::SCHED_RR } else { libc::SCHED_OTHER };
-    let parameter = libc::sched_param { sched_priority: i32::from(realtime) };
-    // SAFETY: the parameter outlives the call.
-    unsafe { libc::sched_setscheduler(0, class, &raw const parameter) == 0 }
+    set_policy(class, i32::from(realtime)).is_ok()
+}
+
+/// Sets the calling thread's policy, by the kernel's number, and its priority in the real-time class.
+///
+/// # Errors
+/// If this user may not.
+pub fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority };
+    // SAFETY: the parameter outlives the call; on Linux, 0 is the calling thread.
+    let failed = unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) != 0 };
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]
