@@ -158,16 +158,15 @@ class Verdict(BaseModel):
             notes=self.notes,
         )
 
-    def by_code(self) -> list[list[str]]:
-        """The reasons, those with one code together, in the order of the first of each code.
+    def by_code(self) -> list[tuple[str, list[str]]]:
+        """Each code with its reasons, in the order of the first of each; one without a code is alone.
 
         The verdict of a sweep has the reasons of all its runs, possibly hundreds of one code.
         """
-        groups: dict[str | int, list[str]] = {}
-        for number, reason in enumerate(self.reasons):
-            code = self.codes[number] if number < len(self.codes) else number
+        groups: dict[str, list[str]] = {}
+        for code, reason in zip(self.codes, self.reasons, strict=False):
             groups.setdefault(code, []).append(reason)
-        return list(groups.values())
+        return [*groups.items(), *(("", [reason]) for reason in self.reasons[len(self.codes) :])]
 
 
 def disturbed(verdict: Verdict) -> bool:

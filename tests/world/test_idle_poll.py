@@ -11,6 +11,7 @@ import pytest
 import airloom
 from airloom import Scenario
 from airloom.runs.emulation import World
+from airloom.runs.host_monitor import processor_ticks
 from helpers.nodes import eventually
 
 # Beside other tests processor pressure would not be observed.
@@ -41,8 +42,8 @@ def shares(world: World) -> tuple[float, float]:
     """Shares of half a second of all processors: idle, and used by what does not poll."""
 
     def ticks() -> tuple[int, int, float]:
-        times = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-        return times[3], sum(times), world.idle_polled() * os.sysconf("SC_CLK_TCK") / 1e9
+        stolen, busy, whole = processor_ticks(Path("/proc/stat").read_text())
+        return whole - busy - stolen, whole, world.idle_polled() * os.sysconf("SC_CLK_TCK") / 1e9
 
     before = ticks()
     time.sleep(0.5)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import shutil
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,14 +15,14 @@ from typing import get_args
 
 from airloom.compare.machines import Facts, origin, runs_of
 from airloom.errors import RunError, ScenarioError
-from airloom.experiments import published_index, record
-from airloom.experiments.published_index import GENERATED, PAGE
+from airloom.experiments import markdown, published_index, record
+from airloom.experiments.markdown import cell, prose
+from airloom.experiments.published_index import GENERATED, OUTCOMES, PAGE, PARTIAL
 from airloom.experiments.record import Record
 from airloom.experiments.registry import Experiment
 from airloom.report import figures
 from airloom.results import Claim, Result, RunReader
 from airloom.results.folder import disk
-from airloom.results.result import Outcome
 from airloom.units.text import seconds as in_words
 from airloom.verdict import Status, Verdict
 
@@ -32,7 +31,6 @@ LARGEST = 300_000
 """Most octets of a published file."""
 _NOTES = 6
 """Notes of the verdict that the page shows."""
-_WIDTH = 100
 
 
 def publish(experiment: Experiment, results: Path, target: Path, *, anyway: bool = False) -> Path:
@@ -115,31 +113,33 @@ def _page(
     images: Sequence[tuple[str, str]],
 ) -> list[str]:
     result = reader.result
-    blocks = [f"# Results: {experiment.name}", GENERATED, _prose(experiment.summary)]
+    blocks = [f"# Results: {experiment.name}", GENERATED, prose(experiment.summary)]
     if objections:
-        blocks.append(_prose(f"**Not a full and valid result:** {'; '.join(objections)}."))
+        blocks.append(prose(f"{PARTIAL} {'; '.join(objections)}."))
     command = made.command if made is not None else f"airloom experiment run {experiment.name}"
     blocks.append(f"    {command}")
-    blocks.append(_conditions(result, reader))
-    blocks += _verdict(result.verdict, runs_of(reader))
+    runs = [one.result for one in runs_of(reader)]
+    blocks.append(_conditions(reader, runs))
+    blocks += _verdict(result.verdict, [one.verdict for one in runs])
     blocks += ["## Claims", _outcomes(result.claims), _claims(result.claims)]
     if images:
         blocks.append("## Figures")
-        blocks += [f"![{_cell(alt)}]({name}.svg)" for name, alt in images]
+        blocks += [f"![{cell(alt)}]({name}.svg)" for name, alt in images]
     blocks.append(f"All values, with the half widths of their 95 % intervals: [{VALUES}]({VALUES}).")
     return blocks
 
 
-def _conditions(result: Result, reader: RunReader) -> str:
+def _conditions(reader: RunReader, runs: Sequence[Result]) -> str:
+    result = reader.result
     machine, versions = origin(reader)
-    runs = [one.n for one in result.repeated if one.n]
-    often = f"{min(runs)} to {max(runs)}" if runs and min(runs) < max(runs) else f"{max(runs, default=0)}"
+    numbers = [one.n for one in result.repeated if one.n]
+    least, most = min(numbers, default=0), max(numbers, default=0)
+    often = f"{least} to {most}" if least < most else f"{most}"
     repeated = f"{len(result.repeated)} points, runs of each: {often}"
     # Of all runs: the experiment may have been stopped and resumed.
-    made = [one.result for one in runs_of(reader)]
     rows = [
-        ("started", min(one.started for one in made)),
-        ("took", in_words(sum(one.wall_seconds for one in made) * 1e9)),
+        ("started", min(one.started for one in runs)),
+        ("took", in_words(sum(one.wall_seconds for one in runs) * 1e9)),
         ("kinds", ", ".join(result.kinds)),
         ("runs", repeated),
         ("machine", _listed(machine)),
@@ -152,39 +152,35 @@ def _listed(found: Facts) -> str:
     return ", ".join(f"{name.removesuffix('_octets')} {' / '.join(one)}" for name, one in found.items())
 
 
-def _verdict(verdict: Verdict, runs: Sequence[RunReader]) -> list[str]:
+def _verdict(verdict: Verdict, runs: Sequence[Verdict]) -> list[str]:
     """The status, how many runs have which, and each code of a reason once, with its first reason."""
-    statuses = Counter(one.result.verdict.status for one in runs)
+    statuses = Counter(one.status for one in runs)
     told = ", ".join(f"{statuses[one]} {one}" for one in get_args(Status) if statuses[one])
     blocks = ["## Verdict", f"**{verdict.status}**; runs: {told}"]
-    having = Counter(code for one in runs for code in set(one.result.verdict.codes))
-    first = dict(reversed(list(zip(verdict.codes, verdict.reasons, strict=True))))
+    having = Counter(code for one in runs for code in set(one.codes))
     # A reason of the experiment itself is of no run, and counts none.
-    rows = sorted(((code, str(having[code] or ""), first[code]) for code in first), key=lambda row: row[0])
+    rows = [(code, str(having[code] or ""), first) for code, (first, *_) in sorted(verdict.by_code())]
     if rows:
         blocks.append(_table(("code", "runs", "the first such reason"), rows))
     notes = [*verdict.notes[:_NOTES]]
     if len(verdict.notes) > _NOTES:
         notes.append(f"and {len(verdict.notes) - _NOTES} more notes")
     if notes:
-        filled = (
-            textwrap.fill(f"- {one}", _WIDTH, subsequent_indent="  ", break_long_words=False) for one in notes
-        )
-        blocks += ["Notes:", "\n".join(filled)]
+        blocks += ["Notes:", markdown.items(notes)]
     return blocks
 
 
 def _outcomes(claims: Sequence[Claim]) -> str:
-    counts = Counter(claim.outcome for claim in claims)
-    told = ", ".join(f"{counts[one]} {one.replace('-', ' ')}" for one in get_args(Outcome) if counts[one])
-    return _prose(f"{told or 'None'}. Measured values are means with their 95 % intervals.")
+    counts = Counter(OUTCOMES[claim.outcome] for claim in claims)
+    told = ", ".join(f"{counts[one]} {one}" for one in OUTCOMES.values() if counts[one])
+    return prose(f"{told or 'None'}. Measured values are means with their 95 % intervals.")
 
 
 def _claims(claims: Sequence[Claim]) -> str:
     rows = (
         (
             claim.id,
-            f"**{claim.outcome.replace('-', ' ')}**",
+            f"**{OUTCOMES[claim.outcome]}**",
             claim.statement,
             claim.measured,
             claim.expected,
@@ -197,17 +193,7 @@ def _claims(claims: Sequence[Claim]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(_cell(one) for one in line)} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    """Text without what would end a cell, a link's text, or begin an element."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("[", "(").replace("]", ")")
-
-
-def _prose(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return markdown.table(head, ([cell(one) for one in row] for row in rows))
 
 
 def _values(result: Result, path: Path) -> None:

@@ -80,14 +80,13 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     yield from found
     told: set[tuple[Path_, str]] = set()
     for element in elements:
-        for problem in _scheduling(element):
+        for problem in (*_scheduling(element), *_polled(scenario, element)):
             if (problem.path, problem.code) not in told:
                 told.add((problem.path, problem.code))
                 yield problem
     wish = scenario.engine.cpus
     if isinstance(wish, EngineCpus):
         yield from _engine_policy(wish)
-    yield from _polled(scenario, elements)
     if not found:
         yield from _placed(elements)[1]
 
@@ -248,16 +247,15 @@ def _engine_policy(one: EngineCpus) -> Iterator[Problem]:
         yield Problem("cpus.policy", f"nice {one.nice} has no effect with {one.policy}", path, "leave it out")
 
 
-def _polled(scenario: Scenario, elements: list[_Element]) -> Iterator[Problem]:
+def _polled(scenario: Scenario, element: _Element) -> Iterator[Problem]:
     """Refuses the policy of the threads that poll where it is a node's too: they would share equally."""
-    for one in elements:
-        if scenario.engine.idle == "poll" and one.said.policy == "idle":
-            yield Problem(
-                "engine.idle",
-                f"{one.title} has policy idle, and half of its processor would go to polling",
-                ("engine", "idle"),
-                "give it policy batch and nice 19, or leave out `idle: poll`",
-            )
+    if scenario.engine.idle == "poll" and element.said.policy == "idle":
+        yield Problem(
+            "engine.idle",
+            f"{element.title} has policy idle, and half of its processor would go to polling",
+            ("engine", "idle"),
+            "give it policy batch and nice 19, or leave out `idle: poll`",
+        )
 
 
 def _no_right(what: str, path: Path_) -> Problem:

@@ -125,7 +125,6 @@ def make(scenario: Scenario, network: Network) -> Plan:
         notes=tuple(network.notes),
         engine_processors=processors.engine,
         engine_scheduling=processors.engine_scheduling,
-        idle_poll=scenario.engine.idle == "poll",
     )
 
 

@@ -355,8 +355,11 @@ class Plan:
     """Processors of the engine; empty: all."""
     engine_scheduling: CpusPlan | None = None
     """Policy, priority and nice value of the engine; None: it adapts them."""
-    idle_poll: bool = False
-    """Whether idle processors poll instead of halting."""
+
+    @property
+    def idle_poll(self) -> bool:
+        """Returns whether idle processors poll instead of halting."""
+        return self.scenario.engine.idle == "poll"
 
     @property
     def shares(self) -> dict[str, float]:

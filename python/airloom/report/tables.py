@@ -431,7 +431,7 @@ def reasons(verdict: Verdict) -> tuple[list[str], list[str]]:
         return list(verdict.reasons), []
     shown: list[str] = []
     others: list[str] = []
-    for first, *alike in verdict.by_code():
+    for _, (first, *alike) in verdict.by_code():
         if len(shown) < REASONS:
             shown.append(f"{first} (and {len(alike)} more like it)" if alike else first)
         else:

@@ -65,6 +65,7 @@ class World:
         self._unknown: tuple[str, ...] = ()
         self.running = False
         self._last_counters: dict[str, dict[str, dict[str, int]]] | None = None
+        self._idle_polled = 0
         self.zero = time.monotonic_ns()
         """CLOCK_MONOTONIC at time zero in ns; the creation time before :meth:`begin`."""
         self._off: set[str] = set()
@@ -161,15 +162,17 @@ class World:
         if self.running:
             # Frames that a node sends after its ports are closed are not part of the run.
             self._last_counters = self.counters()
+            self.idle_polled()
             self.running = False
             with translated():
                 self.engine.stop()
 
     def idle_polled(self) -> int:
         """Nanoseconds of processor time that idle processors have polled."""
-        if not self.plan.idle_poll or self._engine is None:
-            return 0
-        return self._engine.idle_polled()
+        if self.running and self.plan.idle_poll:
+            # The engine forgets it when it stops.
+            self._idle_polled = max(self._idle_polled, self.engine.idle_polled())
+        return self._idle_polled
 
     def now(self) -> int:
         """Engine time in nanoseconds."""

@@ -209,9 +209,7 @@ class HostWatch(Sampler):
 
     def _sample_last(self) -> None:
         self._sample_nodes()
-        # The engine may have stopped, and its account of polling with it.
-        last = self._readings[-1].polled_ns if self._readings else 0
-        self._readings.append(replace(self._reading(), polled_ns=max(last, self._world.idle_polled())))
+        self._readings.append(self._reading())
 
     def _reading(self) -> Reading:
         return replace(self._read(), polled_ns=self._world.idle_polled())
