@@ -1,7 +1,6 @@
 """The command as a user runs it, in a process of its own, with a mark by which its leavings are found.
 
-Commands that end by themselves are forked (`helpers/forked.py`); those that tests start, stop and kill
-are new processes.
+Commands are forked (`helpers/forked.py`), unless another program starts them, or they need a new process.
 """
 
 from __future__ import annotations
@@ -60,17 +59,9 @@ class Shell:
             **more,
         )
 
-    def start(self, *words: str, **more) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*COMMAND, *words],
-            cwd=self.folder,
-            env=self.env,
-            stdin=more.pop("stdin", subprocess.DEVNULL),
-            stdout=more.pop("stdout", subprocess.PIPE),
-            stderr=more.pop("stderr", subprocess.PIPE),
-            text=True,
-            **more,
-        )
+    def start(self, *words: str, **streams) -> forked.Started:
+        """Starts the command, for a test that talks to it, or ends it."""
+        return forked.Started(words, self.folder, self.env, **streams)
 
     def leftovers(self) -> dict[int, str]:
         """Processes that bear the mark: process id, command."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import REPOSITORY, needs_root_to_mount
+from helpers import REPOSITORY, forked, needs_root_to_mount
 
 pytestmark = pytest.mark.world
 
@@ -31,7 +31,7 @@ def result(shell, folder: str = "results") -> dict:
     return json.loads((shell.folder / folder / "result.json").read_text())
 
 
-def begun(shell, process: subprocess.Popen[str]) -> None:
+def begun(shell, process: forked.Started) -> None:
     """Waits until the second measurement runs."""
     path = shell.folder / "results" / "measurements" / "endless" / "client.out"
     shell.wait_until(

@@ -3,13 +3,14 @@
 `preloaded.py` has what that process loads.
 
 Such a process has its own standard streams, environment, folder and exit code, like one that starts
-anew. Three things differ: functions registered with ``atexit`` are not called, ``/proc/PID/environ``
-shows the environment of the process that it was forked from, and Python's collector leaves the packages
-alone, which would copy their memory.
+anew. Three things differ: functions registered with ``atexit`` are not called, its parent is that process,
+and Python's collector leaves the packages alone, which would copy their memory.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import io
 import multiprocessing
@@ -18,9 +19,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
+from multiprocessing import reduction
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["helpers.preloaded"])
@@ -33,23 +39,132 @@ def run(
 
     Raises ``TimeoutExpired`` like ``subprocess.run``.
     """
-    _server()
-    with tempfile.TemporaryDirectory() as written:
-        given, out, err = (Path(written, name) for name in ("in", "out", "err"))
-        given.write_text(input, encoding="utf-8")
-        streams = (str(given), str(out), str(err))
-        process = _CONTEXT.Process(
-            target=_command, args=(tuple(words), str(folder), dict(environment), streams)
-        )
-        process.start()
-        process.join(timeout)
-        if process.exitcode is None:
+    with Started(words, folder, environment, stdin=subprocess.PIPE) as process:
+        try:
+            out, err = process.communicate(input, timeout)
+        except subprocess.TimeoutExpired:
             process.kill()
-            process.join()
-            raise subprocess.TimeoutExpired(words, timeout, _text(out), _text(err))
-        code = process.exitcode
-        process.close()
-        return subprocess.CompletedProcess(words, code, _text(out), _text(err))
+            raise
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+class Started:
+    """The command while it runs; what ``subprocess.Popen`` with ``text`` has, and tests use."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        stdin: Any = subprocess.DEVNULL,
+        stdout: Any = subprocess.PIPE,
+        stderr: Any = subprocess.PIPE,
+    ) -> None:
+        _server()
+        self.args = tuple(words)
+        self.returncode: int | None = None
+        own: list[Any] = []
+        theirs: list[int] = []
+        for number, asked in enumerate((stdin, stdout, stderr)):
+            if asked == subprocess.PIPE:
+                reading, writing = os.pipe()
+                theirs.append(writing if number else reading)
+                own.append(open(reading, encoding="utf-8") if number else open(writing, "w", encoding="utf-8"))
+            else:
+                opened = os.open(os.devnull, os.O_RDWR) if asked == subprocess.DEVNULL else os.dup(asked.fileno())
+                theirs.append(opened)
+                own.append(None)
+        self.stdin, self.stdout, self.stderr = own
+        streams = tuple(map(_Sent, theirs))
+        self._process = _CONTEXT.Process(
+            target=_command, args=(self.args, str(folder), dict(environment), streams)
+        )
+        try:
+            self._process.start()
+        finally:
+            for one in theirs:
+                os.close(one)
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+        self.wait()
+
+    def poll(self) -> int | None:
+        """Returns the exit code; None while it runs."""
+        self.returncode = self._process.exitcode
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for the end; raises ``TimeoutExpired``."""
+        self._process.join(timeout)
+        code = self.poll()
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return code
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
+        """Writes to its standard input, and reads its output to the end; raises ``TimeoutExpired``."""
+        until = None if timeout is None else time.monotonic() + timeout
+        read: dict[Any, str] = {}
+
+        def follow(stream: Any) -> None:
+            read[stream] = stream.read()
+
+        streams = [one for one in (self.stdout, self.stderr) if one is not None and not one.closed]
+        readers = [threading.Thread(target=follow, args=(one,), daemon=True) for one in streams]
+        for reader in readers:
+            reader.start()
+        if self.stdin is not None and not self.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):  # it ended, or reads no more
+                self.stdin.write(input or "")
+            with contextlib.suppress(BrokenPipeError):
+                self.stdin.close()
+        for reader in readers:
+            reader.join(None if until is None else max(0.0, until - time.monotonic()))
+        if any(reader.is_alive() for reader in readers):
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        self._close()
+        self.wait(None if until is None else max(0.0, until - time.monotonic()))
+        return read.get(self.stdout, ""), read.get(self.stderr, "")
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ends it by SIGTERM."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """Ends it by SIGKILL."""
+        self._process.kill()
+
+    def _close(self) -> None:
+        for one in (self.stdin, self.stdout, self.stderr):
+            if one is not None:
+                one.close()
+
+
+class _Sent:
+    """A file descriptor that a process gets with its arguments, where it is a number again."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (reduction.DupFd(self._number),)
+
+
+def _received(sent: Any) -> int:
+    return int(sent.detach())
 
 
 @cache
@@ -67,21 +182,17 @@ def _server() -> None:
             os.environ[variable] = before
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
 def _command(
-    words: tuple[str, ...], folder: str, environment: dict[str, str], streams: tuple[str, str, str]
+    words: tuple[str, ...], folder: str, environment: dict[str, str], streams: tuple[int, int, int]
 ) -> None:
     """Gives this process what a new one would have, and becomes the command."""
     gc.freeze()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    _show(environment)
     tempfile.tempdir = None  # follows TMPDIR
-    for number, path in enumerate(streams):
-        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY, 0o600)
+    for number, opened in enumerate(streams):
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), "utf-8")
@@ -95,3 +206,18 @@ def _command(
     sys.modules["__main__"] = program  # by which the command calls itself in its usage
     sys.argv = [str(program.__file__), *words]
     main()
+
+
+def _show(environment: Mapping[str, str]) -> None:
+    """Writes an environment where ``/proc/PID/environ`` shows it, as far as that of the server was long.
+
+    What the server does not have comes first: tests find processes by such a mark. The environment that
+    programs use lies elsewhere since the first change of it.
+    """
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    begin, end = int(fields[47]), int(fields[48])
+    before = set(Path("/proc/self/environ").read_bytes().split(b"\0"))
+    entries = [os.fsencode(f"{name}={value}") + b"\0" for name, value in environment.items()]
+    entries.sort(key=lambda entry: entry[:-1] in before)
+    shown = b"".join(entries)[: end - begin].ljust(end - begin, b"\0")
+    ctypes.memmove(begin, shown, len(shown))

@@ -9,7 +9,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from helpers import REPOSITORY
+from helpers import REPOSITORY, forked
 
 WAIT_S = 90
 
@@ -28,8 +27,8 @@ class Server:
     """``airloom grid serve`` on a free port."""
 
     def __init__(self, inventory: Path, database: str, *options: str):
-        self.command = [
-            *(sys.executable, "-m", "airloom", "grid", "serve", str(inventory), "--port", "0"),
+        self.words = [
+            *("grid", "serve", str(inventory), "--port", "0"),
             *("--database", database, "--rate", "100000", "--burst", "100000", *options),
         ]
         self.token = ""
@@ -39,9 +38,7 @@ class Server:
         """Starts it, and waits until it accepts calls."""
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python")}
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = subprocess.Popen(
-            self.command, stdout=subprocess.PIPE, stderr=self.errors, env=environment
-        )
+        self.process = forked.Started(self.words, Path.cwd(), environment, stderr=self.errors)
         end = time.monotonic() + WAIT_S
         said, self.url = b"", ""
         while not self.url:

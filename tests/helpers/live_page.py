@@ -10,14 +10,13 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from helpers import REPOSITORY
+from helpers import REPOSITORY, forked
 
 WAIT_S = 90
 
@@ -28,9 +27,9 @@ class Laboratory:
     def __init__(self, *words: str | Path) -> None:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python"), "SHELL": "/bin/sh"}
         environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "airloom", *map(str, words), "--web"],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
+        self.process = forked.Started(
+            (*map(str, words), "--web"), Path.cwd(), environment,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         self._said = b""
         self.operator = self._url("live page")
@@ -51,7 +50,7 @@ class Laboratory:
     def type(self, line: str) -> None:
         """Enters a line at the prompt."""
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
 
     def events(self, url: str) -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,9 @@ The server that forks commands (`helpers/forked.py`) imports this module.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
+from airloom import grid
 from airloom.planning import gate
 from airloom.scenario import read
 
@@ -22,6 +24,9 @@ PACKAGES = [
 ]
 """What nearly every command loads; commands load the rest themselves."""
 
-for _name in PACKAGES:
+GRID = ["airloom.grid.service", "airloom.grid.storage.database", "uvicorn"]
+"""What commands of the grid manager load besides, where its packages are installed."""
+
+for _name in [*PACKAGES, *(GRID if all(map(find_spec, grid.PACKAGES)) else [])]:
     import_module(_name)
 gate.check(read("name: two\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b]}]\n"))

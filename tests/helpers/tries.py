@@ -2,15 +2,19 @@
 
 A test marked ``world`` that fails by an assertion is tried again in a new folder if a run below its
 ``tmp_path``, or a network of a Mininet script whose verdict is a file there, has a verdict other than
-``valid``. A test whose runs are all ``valid`` fails at once. The last try counts with any verdict. All
-tries beyond the first are listed after the tests; more than ``BUDGET`` of them fail the suite. The time
-limit of a test includes all its tries.
+``valid``. A test whose runs are all ``valid`` fails at once. The last try counts with any verdict; that of a
+test that measures the machine runs alone, as others of them may be what made it busy. All tries beyond the
+first are listed after the tests; more than ``BUDGET`` of them fail the suite. The time limit of a test
+includes all its tries.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Generator
+import os
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,6 +25,8 @@ MOST = 3
 BUDGET = 10
 """Maximum number of tries beyond the first, of all tests together."""
 _PROPERTY = "tried again"
+_DOOR, _ROOM = Path(__file__), Path(__file__).parent
+"""What tests that measure lock: the door for a moment, the room while they run."""
 _DOUBT = pytest.StashKey[str]()
 
 
@@ -31,9 +37,11 @@ class Tries:
         if item.get_closest_marker("world") is None:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        measures = item.get_closest_marker("measures") is not None
         for number in range(1, MOST + 1):
             item.stash[_DOUBT] = ""
-            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+            with among_those_that_measure(alone=number == MOST) if measures else nullcontext():
+                reports = runtestprotocol(item, log=False, nextitem=nextitem)
             doubt = item.stash[_DOUBT]
             if not doubt or number == MOST:
                 break
@@ -54,6 +62,34 @@ class Tries:
             folder = getattr(item, "funcargs", {}).get("tmp_path")
             item.stash[_DOUBT] = doubt_of(folder) if folder is not None else ""
         return (yield)
+
+
+@contextmanager
+def among_those_that_measure(alone: bool) -> Iterator[None]:
+    """Runs a test beside others that measure this machine, of all processes, or while none of them runs.
+
+    Who wants to be alone keeps the door closed while those inside finish, else there would always be some.
+    """
+    with ExitStack() as inside:
+        entrance = inside.enter_context(ExitStack())
+        entrance.enter_context(_locked(_DOOR, fcntl.LOCK_EX))
+        inside.enter_context(_locked(_ROOM, fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+        if not alone:
+            entrance.close()
+        yield
+
+
+@contextmanager
+def _locked(path: Path, how: int) -> Iterator[None]:
+    """Locks a file or a folder, which need not be writable."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, how)
+        yield
+    finally:
+        # To close it is not enough: a process that was forked meanwhile has it open too.
+        fcntl.flock(file, fcntl.LOCK_UN)
+        os.close(file)
 
 
 def doubt_of(folder: Path) -> str:

@@ -21,6 +21,12 @@ INTERVAL = (FULL + 24) * 8 * 10**9 // RATE
 """Time of a full frame on a link in ns, rounded down."""
 ROUTERS = 4
 LAST = ROUTERS + 2
+AT_ONCE = 0.2
+"""Share of segments that a router may send at once with the one before.
+
+It is more than a half if a router sends each super-frame on as a whole: its segments then leave at one
+instant, and there are more of them than of super-frames. A segment that a busy machine hands on late leaves with the one after it, which the run counts.
+"""
 RX_PACKETS = "cat /sys/class/net/eth0/statistics/rx_packets"
 SENDS, DATAGRAMS = 4, 40
 """Calls of ``send`` with UDP segmentation, and datagrams of each; a socket's buffer holds them all."""
@@ -98,8 +104,7 @@ def test_segments_together_leave_routers_as_they_came(tmp_path: Path) -> None:
     assert together.packets < together.frames / 2, "the kernel got several at once"
     for router in range(2, LAST):
         gaps = together.gaps[f"n{router}:eth1 out"]
-        # A super-frame that is sent on as a whole would have all its segments at one instant.
-        assert np.mean(gaps < INTERVAL // 2) < 0.05, f"n{router}"
+        assert np.mean(gaps < INTERVAL // 2) < AT_ONCE, f"n{router}"
     arrivals = together.gaps[f"n{LAST}:eth0 in"]
     assert arrivals.min() >= INTERVAL, "the last link has its rate"
     assert np.median(arrivals) <= INTERVAL + 1, "and is busy"
@@ -129,7 +134,7 @@ def test_datagrams_together_arrive_as_they_were_sent(tmp_path: Path) -> None:
     assert together.packets < together.frames / 2, "the kernel got several at once"
     for router in range(2, LAST):
         gaps = together.gaps[f"n{router}:eth1 out"]
-        assert np.mean(gaps < INTERVAL // 2) < 0.05, f"n{router}"
+        assert np.mean(gaps < INTERVAL // 2) < AT_ONCE, f"n{router}"
     assert together.gaps[f"n{LAST}:eth0 in"].min() >= INTERVAL, "the last link has its rate"
     alone = datagrams(tmp_path / "alone", "0 s")
     assert alone.frames == SENDS * DATAGRAMS

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from airloom.errors import ScenarioError
 from airloom.experiments import markdown
 from airloom.results.result import Outcome
 
@@ -60,12 +61,24 @@ class Published:
 
 
 def text(folder: Path) -> str:
-    """Returns the index of the pages in the folders below ``folder``."""
+    """Returns the index of the pages in the folders below ``folder``.
+
+    Raises ``ScenarioError`` for a page that somebody changed so that it can't be read.
+    """
     found = []
     for path in sorted(folder.glob(f"*/{PAGE}")):
         page = path.read_text(encoding="utf-8")
-        if GENERATED in page:
+        if GENERATED not in page:
+            continue
+        try:
             found.append((path.parent.name, Published.of(page)))
+        except ValueError as error:
+            raise ScenarioError(
+                "experiment.page",
+                f"the index of published results cannot read this page: {error}",
+                where=str(path),
+                cure=f"publish it again, or remove the line {GENERATED}, which makes it no published result",
+            ) from error
     rows = [_row(*one) for one in found]
     columns = ("experiment", "shows", "verdict", *OUTCOMES.values(), "date", "processor")
     blocks = [_TITLE, GENERATED, markdown.prose(INTRODUCTION), markdown.table(columns, rows)]

@@ -69,7 +69,8 @@ def publish(experiment: Experiment, results: Path, target: Path, *, anyway: bool
                 where=str(path),
                 cure="draw fewer points in this figure of the experiment",
             )
-    published_index.update(target.parent)
+    with disk(target.parent):
+        published_index.update(target.parent)
     return page
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from airloom.errors import ScenarioError
 from airloom.experiments import published_index
 from airloom.experiments.published_index import GENERATED, PAGE
 from helpers import REPOSITORY
@@ -76,9 +77,10 @@ def test_what_is_not_generated_is_not_listed(tmp_path: Path) -> None:
 
 
 def test_a_page_without_a_verdict_is_named(tmp_path: Path) -> None:
-    page(tmp_path, RESULTS.replace("## Verdict", "## Other"))
-    with pytest.raises(ValueError, match="Verdict"):
+    changed = page(tmp_path, RESULTS.replace("## Verdict", "## Other"))
+    with pytest.raises(ScenarioError, match="Verdict") as caught:
         published_index.text(tmp_path)
+    assert (caught.value.code, caught.value.where) == ("experiment.page", str(changed))
 
 
 def test_an_index_is_kept_current_and_no_other_page_is_touched(tmp_path: Path) -> None:

@@ -122,6 +122,14 @@ def test_an_index_beside_the_page_is_kept_current(made: Experiment, tmp_path: Pa
     )
 
 
+def test_an_index_that_cannot_be_written_is_an_error_of_one_line(made: Experiment, tmp_path: Path) -> None:
+    below = tmp_path / "all"
+    (below / published_index.PAGE).mkdir(parents=True)
+    with pytest.raises(LabError, match="cannot be written: Is a directory") as caught:
+        publish(made, results(tmp_path), below / "made")
+    assert (caught.value.code, caught.value.where) == ("results.unwritable", str(below))
+
+
 def test_incomplete_results_are_refused(made: Experiment, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     with RunWriter(folder, scenario="made", seed=1, kinds=["netns"]):

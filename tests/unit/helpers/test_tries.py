@@ -16,6 +16,7 @@ sys.path.insert(0, {str(TESTS)!r})
 from helpers.tries import register
 def pytest_configure(config):
     config.addinivalue_line("markers", "world: makes namespaces")
+    config.addinivalue_line("markers", "measures: measures this machine")
     register(config)
 """
 BODY = """
@@ -118,6 +119,42 @@ def test_each_try_was_torn_down():
     assert all((one / "left").exists() for one in MADE)
 """)
     done.assert_outcomes(passed=2)
+
+
+def test_the_last_try_of_a_measuring_test_runs_alone(suite, pytester: pytest.Pytester) -> None:
+    done = suite(
+        """
+import time
+pytestmark = [pytest.mark.world, pytest.mark.measures]
+TIMES = Path(__file__).with_name("times")
+def measure(name, seconds):
+    begin = time.monotonic()
+    time.sleep(seconds)
+    with TIMES.open("a") as file:
+        file.write(f"{name} {begin} {time.monotonic()}\\n")
+@pytest.mark.parametrize("n", range(30))
+def test_it(tmp_path, n):
+    name = "other"
+    if n == 1:
+        name = ["first", "second", "last"][SEEN.get("it", 0)]
+    measure(name, 0.05 if n != 1 else 0.3)
+    if n == 1:
+        run(tmp_path, ("invalid", False), ("invalid", False), ("invalid", True), name="it")
+""",
+        "-n",
+        "3",
+    )
+    done.assert_outcomes(passed=30)
+    lines = [line.split() for line in (pytester.path / "times").read_text().splitlines()]
+    times = {name: (float(begin), float(end)) for name, begin, end in lines if name != "other"}
+    others = [(float(begin), float(end)) for name, begin, end in lines if name == "other"]
+
+    def beside(name: str) -> int:
+        begin, end = times[name]
+        return sum(one[0] < end and begin < one[1] for one in others)
+
+    assert beside("first") > 0
+    assert beside("last") == 0
 
 
 @pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["alone", "side by side"])
