@@ -22,6 +22,7 @@ bounds the result and is reported, but is not a fault of the host.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -52,6 +53,9 @@ MEMORY_TAKEN = 0.98
 
 _MACHINE = ("host.", "delivery.", "ingress.", "engine.", "link.paused", "node.starved")
 """Prefixes of the codes of reasons for which this machine is responsible."""
+
+_FIGURE = re.compile(r"\b\d+([.,]\d+)*( ?%| [num]?s\b)?")
+"""A number, with its unit if this is one of those that follow from its size."""
 
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 
@@ -167,6 +171,13 @@ class Verdict(BaseModel):
         for code, reason in zip(self.codes, self.reasons, strict=False):
             groups.setdefault(code, []).append(reason)
         return [*groups.items(), *(("", [reason]) for reason in self.reasons[len(self.codes) :])]
+
+    def notes_by_words(self) -> list[list[str]]:
+        """The notes, those together that differ by their figures only, in the order of the first of each."""
+        groups: dict[str, list[str]] = {}
+        for note in self.notes:
+            groups.setdefault(_FIGURE.sub("0", note), []).append(note)
+        return [*groups.values()]
 
 
 def disturbed(verdict: Verdict) -> bool:

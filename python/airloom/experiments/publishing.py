@@ -21,6 +21,7 @@ from airloom.experiments.published_index import GENERATED, OUTCOMES, PAGE, PARTI
 from airloom.experiments.record import Record
 from airloom.experiments.registry import Experiment
 from airloom.report import figures
+from airloom.report.tables import with_others
 from airloom.results import Claim, Result, RunReader
 from airloom.results.folder import disk
 from airloom.units.text import seconds as in_words
@@ -30,7 +31,7 @@ VALUES = "measurements.csv"
 LARGEST = 300_000
 """Most octets of a published file."""
 _NOTES = 6
-"""Notes of the verdict that the page shows."""
+"""Notes of the verdict that the page shows, each with the number of those that are alike."""
 
 
 def publish(experiment: Experiment, results: Path, target: Path, *, anyway: bool = False) -> Path:
@@ -163,9 +164,10 @@ def _verdict(verdict: Verdict, runs: Sequence[Verdict]) -> list[str]:
     rows = [(code, str(having[code] or ""), first) for code, (first, *_) in sorted(verdict.by_code())]
     if rows:
         blocks.append(_table(("code", "runs", "the first such reason"), rows))
-    notes = [*verdict.notes[:_NOTES]]
-    if len(verdict.notes) > _NOTES:
-        notes.append(f"and {len(verdict.notes) - _NOTES} more notes")
+    groups = verdict.notes_by_words()
+    notes = [with_others(first, len(alike)) for first, *alike in groups[:_NOTES]]
+    if more := sum(map(len, groups[_NOTES:])):
+        notes.append(f"and {more} more notes")
     if notes:
         blocks += ["Notes:", markdown.items(notes)]
     return blocks

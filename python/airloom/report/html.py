@@ -39,7 +39,6 @@ def render(runs: Sequence[RunReader], progress: Progress) -> str:
                 together=together,
                 css=files("airloom.report").joinpath("page.css").read_text(encoding="utf-8").strip(),
                 airloom=airloom.__version__,
-                most_notes=tables.NOTES,
                 most_cells=tables.CELLS,
             )
         )
@@ -97,14 +96,18 @@ def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
     shown = _chapters(page.chapters(run, progress), prefix, progress)
     progress("writing", 1.0)
     description = run.scenario.get("description")
-    reasons, others = (_labelled(run, some) for some in tables.reasons(run.result.verdict))
+    verdict = run.result.verdict
+    reasons, other_reasons = (_labelled(run, some) for some in tables.reasons(verdict))
+    notes, other_notes = tables.notes(verdict)
     return {
         "folder": run.name,
         "scenario": run.result.scenario,
         "description": description if isinstance(description, str) else "",
-        "verdict": run.result.verdict,
+        "verdict": verdict,
         "reasons": reasons,
-        "other_reasons": others,
+        "other_reasons": other_reasons,
+        "notes": notes,
+        "other_notes": other_notes,
         "lost": run.notes,
         "facts": tables.facts(run)[1:],
         "tiles": [{"figure": figure, "label": label} for figure, label in page.headlines(run)],

@@ -427,17 +427,32 @@ NOTES = 2
 
 def reasons(verdict: Verdict) -> tuple[list[str], list[str]]:
     """Returns the reasons of a verdict to show at once, of many the first of each code, and the others."""
-    if len(verdict.reasons) <= REASONS:
-        return list(verdict.reasons), []
+    return _some([alike for _, alike in verdict.by_code()], REASONS)
+
+
+def notes(verdict: Verdict) -> tuple[list[str], list[str]]:
+    """Returns the notes of a verdict to show at once, of many the first of those alike, and the others."""
+    return _some(verdict.notes_by_words(), NOTES)
+
+
+def _some(groups: Sequence[Sequence[str]], most: int) -> tuple[list[str], list[str]]:
+    """Returns all texts if there are at most ``most``, else the first of as many groups, and the others."""
+    if sum(map(len, groups)) <= most:
+        return [text for group in groups for text in group], []
     shown: list[str] = []
     others: list[str] = []
-    for _, (first, *alike) in verdict.by_code():
-        if len(shown) < REASONS:
-            shown.append(f"{first} (and {len(alike)} more like it)" if alike else first)
+    for first, *alike in groups:
+        if len(shown) < most:
+            shown.append(with_others(first, len(alike)))
         else:
             others.append(first)
         others += alike
     return shown, others
+
+
+def with_others(text: str, others: int) -> str:
+    """Returns the first of several texts that are alike, with the number of others."""
+    return f"{text} (and {others} more like it)" if others else text
 
 
 def facts(run: RunReader) -> list[tuple[str, str]]:

@@ -45,11 +45,11 @@ def verdict(verdict: Verdict) -> Panel:
         lines.append(f"\n- {reason}", style="default not bold")
     if others:
         lines.append(f"\n  and {len(others)} more in result.json", style="default not bold")
-    for note in verdict.notes[: tables.NOTES]:
+    notes, others = tables.notes(verdict)
+    for note in notes:
         lines.append(f"\n  note: {note}", style="dim not bold")
-    more = len(verdict.notes) - tables.NOTES
-    if more > 0:
-        lines.append(f"\n  and {more} more notes in result.json", style="dim not bold")
+    if others:
+        lines.append(f"\n  and {len(others)} more notes in result.json", style="dim not bold")
     return Panel(lines, title="verdict", title_align="left", border_style=colour)
 
 

@@ -194,6 +194,21 @@ def test_of_very_many_reasons_one_of_each_code_is_seen_at_once(tmp_path: Path) -
     assert "and 8 more in result.json" in text
 
 
+def test_of_very_many_notes_the_first_of_those_alike_are_seen_at_once(tmp_path: Path) -> None:
+    notes = (*(f"slice one: {number} % of a rate" for number in range(9)), "the pace was lost", "a third kind")
+    writer = RunWriter(tmp_path / "many", scenario="many", seed=1, kinds=["netns"])
+    writer.finish(Verdict(notes=notes), Ledger())
+    text = report.write([tmp_path / "many"]).read_text()
+    assert "Note: slice one: 0 % of a rate (and 8 more like it)" in text
+    assert "Note: the pace was lost<" in text
+    assert "9 more notes" in text
+    console = Console(width=80, color_system=None, record=True, file=io.StringIO())
+    console.print(report.on_terminal(tmp_path / "many"))
+    shown = console.export_text()
+    assert "note: slice one: 0 % of a rate (and 8 more like it)" in shown
+    assert "and 9 more notes in result.json" in shown
+
+
 def test_what_programs_wrote_cannot_become_markup(page: Path) -> None:
     text = page.read_text()
     assert "&lt;&amp;&gt;" in text
