@@ -1,6 +1,6 @@
 """The command as a user runs it, in a process of its own, with a mark by which its leavings are found.
 
-Commands are forked (`helpers/forked.py`), unless another program starts them, or they need a new process.
+Commands are forked (`helpers/forked.py`), unless another program starts them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import pytest
 from helpers import forked
 
 COMMAND = [sys.executable, "-m", "airloom"]
-NEW = {"mn", "mn-run"}
-"""Commands that need a new process, as a network that is left up ends when Python does."""
 TIMEOUT = 60.0
 """Seconds that a test waits for what must come; far more than it takes."""
 
@@ -46,7 +44,7 @@ class Shell:
     ) -> subprocess.CompletedProcess[str]:
         """Runs the command to its end; ``lasts``: the seconds that it takes by its nature."""
         timeout = TIMEOUT + lasts
-        if not prefix and not more and words[0] not in NEW:
+        if not prefix and not more:
             return forked.run(words, self.folder, self.env, timeout, input)
         return subprocess.run(
             [*prefix, *COMMAND, *words],

@@ -3,12 +3,13 @@
 `preloaded.py` has what that process loads.
 
 Such a process has its own standard streams, environment, folder and exit code, like one that starts
-anew. Three things differ: functions registered with ``atexit`` are not called, its parent is that process,
-and Python's collector leaves the packages alone, which would copy their memory.
+anew. Two things differ: its parent is that process, and Python's collector leaves the packages alone, which
+would copy their memory.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -64,17 +65,8 @@ class Started:
         _server()
         self.args = tuple(words)
         self.returncode: int | None = None
-        own: list[Any] = []
-        theirs: list[int] = []
-        for number, asked in enumerate((stdin, stdout, stderr)):
-            if asked == subprocess.PIPE:
-                reading, writing = os.pipe()
-                theirs.append(writing if number else reading)
-                own.append(open(reading, encoding="utf-8") if number else open(writing, "w", encoding="utf-8"))
-            else:
-                opened = os.open(os.devnull, os.O_RDWR) if asked == subprocess.DEVNULL else os.dup(asked.fileno())
-                theirs.append(opened)
-                own.append(None)
+        ends = [_ends(number, asked) for number, asked in enumerate((stdin, stdout, stderr))]
+        own, theirs = zip(*ends, strict=True)
         self.stdin, self.stdout, self.stderr = own
         streams = tuple(map(_Sent, theirs))
         self._process = _CONTEXT.Process(
@@ -124,7 +116,6 @@ class Started:
         if self.stdin is not None and not self.stdin.closed:
             with contextlib.suppress(BrokenPipeError):  # it ended, or reads no more
                 self.stdin.write(input or "")
-            with contextlib.suppress(BrokenPipeError):
                 self.stdin.close()
         for reader in readers:
             reader.join(None if until is None else max(0.0, until - time.monotonic()))
@@ -150,7 +141,20 @@ class Started:
     def _close(self) -> None:
         for one in (self.stdin, self.stdout, self.stderr):
             if one is not None:
-                one.close()
+                with contextlib.suppress(BrokenPipeError):
+                    one.close()
+
+
+def _ends(number: int, asked: Any) -> tuple[Any, int]:
+    """Returns the own end of a standard stream, if it has one, and the descriptor of the command's."""
+    if asked == subprocess.PIPE:
+        reading, writing = os.pipe()
+        if number == 0:
+            return os.fdopen(writing, "w", encoding="utf-8"), reading
+        return os.fdopen(reading, encoding="utf-8"), writing
+    if asked == subprocess.DEVNULL:
+        return None, os.open(os.devnull, os.O_RDWR)
+    return None, os.dup(asked.fileno())
 
 
 class _Sent:
@@ -205,7 +209,10 @@ def _command(
 
     sys.modules["__main__"] = program  # by which the command calls itself in its usage
     sys.argv = [str(program.__file__), *words]
-    main()
+    try:
+        main()
+    finally:
+        atexit._run_exitfuncs()  # which a forked process does not call by itself
 
 
 def _show(environment: Mapping[str, str]) -> None:

@@ -25,7 +25,8 @@ AT_ONCE = 0.2
 """Share of segments that a router may send at once with the one before.
 
 It is more than a half if a router sends each super-frame on as a whole: its segments then leave at one
-instant, and there are more of them than of super-frames. A segment that a busy machine hands on late leaves with the one after it, which the run counts.
+instant, and there are more of them than of super-frames. A segment that a busy machine hands on late leaves
+with the one after it, which the run counts.
 """
 RX_PACKETS = "cat /sys/class/net/eth0/statistics/rx_packets"
 SENDS, DATAGRAMS = 4, 40

@@ -8,7 +8,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import textwrap
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,7 @@ from airloom.mininet.node import (
 from airloom.mininet.topo import LinearTopo, SingleSwitchTopo, Topo
 from airloom.mininet.topolib import TorusTopo, TreeTopo
 from airloom.mininet.util import pmonitor, waitListening
+from helpers import forked
 
 pytestmark = pytest.mark.world
 
@@ -403,9 +403,7 @@ def test_the_prompt(net, capfd):
 
 
 def airloom(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "airloom", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
+    return forked.run(words, Path.cwd(), os.environ, timeout=100)
 
 
 def test_a_script_unchanged(tmp_path):

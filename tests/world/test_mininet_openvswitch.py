@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shutil
 import socket
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from airloom.mininet.node import (
 )
 from airloom.mininet.topo import LinearTopo, SingleSwitchTopo
 from airloom.mininet.topolib import TorusTopo
+from helpers import forked
 from helpers.nodes import eventually
 
 pytestmark = [
@@ -196,13 +196,7 @@ def test_links_come_and_go_while_it_runs():
 
 
 def mn(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "airloom", "mn", *words],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    return forked.run(("mn", *words), Path.cwd(), os.environ, timeout=100)
 
 
 def test_options_of_mn():
@@ -225,14 +219,7 @@ EXAMPLES = Path("/usr/lib/python3/dist-packages/mininet/examples")
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason="sudo apt-get install mininet")
 @pytest.mark.parametrize("name", ["controllers.py", "numberedports.py"])
 def test_published_examples(name):
-    done = subprocess.run(
-        [sys.executable, "-m", "airloom", "mn-run", str(EXAMPLES / name)],
-        input="pingall\n",
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = forked.run(("mn-run", str(EXAMPLES / name)), Path.cwd(), os.environ, 100, input="pingall\n")
     assert done.returncode == 0, done.stderr
     assert "0% dropped" in done.stderr
     assert "WARNING" not in done.stderr

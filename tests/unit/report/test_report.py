@@ -195,7 +195,7 @@ def test_of_very_many_reasons_one_of_each_code_is_seen_at_once(tmp_path: Path) -
 
 
 def test_of_very_many_notes_the_first_of_those_alike_are_seen_at_once(tmp_path: Path) -> None:
-    notes = (*(f"slice one: {number} % of a rate" for number in range(9)), "the pace was lost", "a third kind")
+    notes = (*(f"slice one: {number} % of a rate" for number in range(9)), "the pace was lost", "a third")
     writer = RunWriter(tmp_path / "many", scenario="many", seed=1, kinds=["netns"])
     writer.finish(Verdict(notes=notes), Ledger())
     text = report.write([tmp_path / "many"]).read_text()
