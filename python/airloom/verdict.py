@@ -54,8 +54,8 @@ MEMORY_TAKEN = 0.98
 _MACHINE = ("host.", "delivery.", "ingress.", "engine.", "link.paused", "node.starved")
 """Prefixes of the codes of reasons for which this machine is responsible."""
 
-_FIGURE = re.compile(r"\b\d+([.,]\d+)*( ?%| [num]?s\b)?")
-"""A number, with its unit if this is one of those that follow from its size."""
+_FIGURE = re.compile(r"\d+([.,]\d+)*( ?%| [num]?s\b)?")
+"""A number, also of a name such as n1, with its unit if this is one of those that follow from its size."""
 
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 
@@ -173,7 +173,7 @@ class Verdict(BaseModel):
         return [*groups.items(), *(("", [reason]) for reason in self.reasons[len(self.codes) :])]
 
     def notes_by_words(self) -> list[list[str]]:
-        """The notes, those together that differ by their figures only, in the order of the first of each."""
+        """The notes, those together that differ by numbers only, in the order of the first of each."""
         groups: dict[str, list[str]] = {}
         for note in self.notes:
             groups.setdefault(_FIGURE.sub("0", note), []).append(note)
