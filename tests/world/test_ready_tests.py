@@ -31,6 +31,7 @@ def figure(result: airloom.RunResult, name: str, metric: str) -> float:
     return found.mean
 
 
+@pytest.mark.measures
 def test_loads_a_call_and_a_page(tmp_path: Path) -> None:
     load = {"kind": "tcp_nup", "streams": 2, "duration": "2 s", "idle": "500 ms", "congestion": "cubic"}
     asked = scenario(
@@ -51,6 +52,7 @@ def test_loads_a_call_and_a_page(tmp_path: Path) -> None:
     assert figure(result, "web_page", "failures") == 0
 
 
+@pytest.mark.measures
 def test_rrul(tmp_path: Path) -> None:
     result = airloom.run(
         scenario({"kind": "rrul", "duration": "2 s", "idle": "200 ms"}), out=tmp_path / "out"
