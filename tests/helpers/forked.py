@@ -65,6 +65,7 @@ class Started:
         _server()
         self.args = tuple(words)
         self.returncode: int | None = None
+        self._readers: list[threading.Thread] = []
         ends = [_ends(number, asked) for number, asked in enumerate((stdin, stdout, stderr))]
         own, theirs = zip(*ends, strict=True)
         self.stdin, self.stdout, self.stderr = own
@@ -85,6 +86,10 @@ class Started:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._is_read():  # it was given up, and ends now
+            self.wait()
+            for reader in self._readers:
+                reader.join(1)
         self._close()
         self.wait()
 
@@ -110,16 +115,16 @@ class Started:
             read[stream] = stream.read()
 
         streams = [one for one in (self.stdout, self.stderr) if one is not None and not one.closed]
-        readers = [threading.Thread(target=follow, args=(one,), daemon=True) for one in streams]
-        for reader in readers:
+        self._readers = [threading.Thread(target=follow, args=(one,), daemon=True) for one in streams]
+        for reader in self._readers:
             reader.start()
         if self.stdin is not None and not self.stdin.closed:
             with contextlib.suppress(BrokenPipeError):  # it ended, or reads no more
                 self.stdin.write(input or "")
                 self.stdin.close()
-        for reader in readers:
+        for reader in self._readers:
             reader.join(None if until is None else max(0.0, until - time.monotonic()))
-        if any(reader.is_alive() for reader in readers):
+        if self._is_read():
             raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
         self._close()
         self.wait(None if until is None else max(0.0, until - time.monotonic()))
@@ -138,7 +143,12 @@ class Started:
         """Ends it by SIGKILL."""
         self._process.kill()
 
+    def _is_read(self) -> bool:
+        return any(reader.is_alive() for reader in self._readers)
+
     def _close(self) -> None:
+        if self._is_read():
+            return  # to close a stream would wait for its reader, and this for all that have its other end
         for one in (self.stdin, self.stdout, self.stderr):
             if one is not None:
                 with contextlib.suppress(BrokenPipeError):
