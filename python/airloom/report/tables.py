@@ -427,18 +427,18 @@ NOTES = 2
 
 def reasons(verdict: Verdict) -> tuple[list[str], list[str]]:
     """Returns the reasons of a verdict to show at once, of many the first of each code, and the others."""
-    return _some([alike for _, alike in verdict.by_code()], REASONS)
+    return _some(verdict.reasons, [alike for _, alike in verdict.by_code()], REASONS)
 
 
 def notes(verdict: Verdict) -> tuple[list[str], list[str]]:
     """Returns the notes of a verdict to show at once, of many the first of those alike, and the others."""
-    return _some(verdict.notes_by_words(), NOTES)
+    return _some(verdict.notes, verdict.notes_by_words(), NOTES)
 
 
-def _some(groups: Sequence[Sequence[str]], most: int) -> tuple[list[str], list[str]]:
+def _some(texts: Sequence[str], groups: Sequence[Sequence[str]], most: int) -> tuple[list[str], list[str]]:
     """Returns all texts if there are at most ``most``, else the first of as many groups, and the others."""
-    if sum(map(len, groups)) <= most:
-        return [text for group in groups for text in group], []
+    if len(texts) <= most:
+        return list(texts), []
     shown: list[str] = []
     others: list[str] = []
     for first, *alike in groups:

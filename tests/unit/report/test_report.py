@@ -182,6 +182,8 @@ def test_of_very_many_reasons_one_of_each_code_is_seen_at_once(tmp_path: Path) -
     assert others == list(reasons[1:9])
     few = Verdict(status="degraded", reasons=reasons[:3], codes=codes[:3])
     assert tables.reasons(few) == (list(reasons[:3]), []), "few are all seen"
+    mixed = Verdict(status="degraded", reasons=reasons[:3], codes=("a", "b", "a"))
+    assert tables.reasons(mixed) == (list(reasons[:3]), []), "in the verdict's own order, the worst first"
     writer = RunWriter(tmp_path / "many", scenario="many", seed=1, kinds=["netns"])
     writer.finish(verdict, Ledger())
     page = report.write([tmp_path / "many"])
