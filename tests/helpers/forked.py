@@ -17,10 +17,10 @@ import io
 import multiprocessing
 import multiprocessing.forkserver
 import os
+import selectors
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -65,7 +65,6 @@ class Started:
         _server()
         self.args = tuple(words)
         self.returncode: int | None = None
-        self._readers: list[threading.Thread] = []
         ends = [_ends(number, asked) for number, asked in enumerate((stdin, stdout, stderr))]
         own, theirs = zip(*ends, strict=True)
         self.stdin, self.stdout, self.stderr = own
@@ -86,10 +85,6 @@ class Started:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_read():  # it was given up, and ends now
-            self.wait()
-            for reader in self._readers:
-                reader.join(1)
         self._close()
         self.wait()
 
@@ -106,29 +101,32 @@ class Started:
             raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
         return code
 
-    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
-        """Writes to its standard input, and reads its output to the end; raises ``TimeoutExpired``."""
-        until = None if timeout is None else time.monotonic() + timeout
-        read: dict[Any, str] = {}
+    def communicate(self, input: str = "", timeout: float = 60.0) -> tuple[str, str]:
+        """Writes to its standard input, and reads its output to the end; raises ``TimeoutExpired``.
 
-        def follow(stream: Any) -> None:
-            read[stream] = stream.read()
-
-        streams = [one for one in (self.stdout, self.stderr) if one is not None and not one.closed]
-        self._readers = [threading.Thread(target=follow, args=(one,), daemon=True) for one in streams]
-        for reader in self._readers:
-            reader.start()
+        The input has to find room in a pipe. What was read from a stream before is not in its output.
+        """
+        until = time.monotonic() + timeout
         if self.stdin is not None and not self.stdin.closed:
             with contextlib.suppress(BrokenPipeError):  # it ended, or reads no more
-                self.stdin.write(input or "")
+                self.stdin.write(input)
                 self.stdin.close()
-        for reader in self._readers:
-            reader.join(None if until is None else max(0.0, until - time.monotonic()))
-        if self._is_read():
-            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        said = {one: b"" for one in (self.stdout, self.stderr) if one is not None and not one.closed}
+        with selectors.DefaultSelector() as selector:
+            for stream in said:
+                selector.register(stream, selectors.EVENT_READ)
+            while selector.get_map():
+                ready = selector.select(until - time.monotonic())
+                if not ready:
+                    raise subprocess.TimeoutExpired(self.args, timeout)
+                for key, _ in ready:
+                    octets = os.read(key.fd, 65536)
+                    said[key.fileobj] += octets
+                    if not octets:
+                        selector.unregister(key.fileobj)
         self._close()
-        self.wait(None if until is None else max(0.0, until - time.monotonic()))
-        return read.get(self.stdout, ""), read.get(self.stderr, "")
+        self.wait(max(0.0, until - time.monotonic()))
+        return said.get(self.stdout, b"").decode(), said.get(self.stderr, b"").decode()
 
     def send_signal(self, number: int) -> None:
         """Sends a signal, unless it has ended."""
@@ -143,12 +141,7 @@ class Started:
         """Ends it by SIGKILL."""
         self._process.kill()
 
-    def _is_read(self) -> bool:
-        return any(reader.is_alive() for reader in self._readers)
-
     def _close(self) -> None:
-        if self._is_read():
-            return  # to close a stream would wait for its reader, and this for all that have its other end
         for one in (self.stdin, self.stdout, self.stderr):
             if one is not None:
                 with contextlib.suppress(BrokenPipeError):
