@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airloom.planning.capture import Capture
     from airloom.planning.gate import check
     from airloom.planning.plan import Plan
-    from airloom.runs.batch import RunResult, run
+    from airloom.runs.batch import RunResult, Tries, run
     from airloom.scenario.model import Scenario
     from airloom.scenario.topology import builders as topology
     from airloom.verdict import Verdict
@@ -43,6 +43,7 @@ __all__ = [
     "RunResult",
     "Scenario",
     "ScenarioError",
+    "Tries",
     "Verdict",
     "check",
     "run",
@@ -60,6 +61,7 @@ _HOMES = {
     "RunResult": "airloom.runs.batch",
     "Scenario": "airloom.scenario.model",
     "ScenarioError": "airloom.errors",
+    "Tries": "airloom.runs.batch",
     "Verdict": "airloom.verdict",
     "check": "airloom.planning.gate",
     "run": "airloom.runs.batch",

@@ -27,6 +27,7 @@ _PARTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
         (
             airloom.run,
             airloom.Capture,
+            airloom.Tries,
             airloom.check,
             RunReader,
             airloom.RunResult,

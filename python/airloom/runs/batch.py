@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +23,24 @@ from airloom.results.writer import label_of
 from airloom.runs import notebook, underlay
 from airloom.runs.progress import Watcher
 from airloom.runs.single import Interrupted, OneRun, claims_of
-from airloom.verdict import disturbed
+from airloom.verdict import disturbed, worst
 
 if TYPE_CHECKING:
     from airloom.planning.gate import Experiment
     from airloom.planning.plan import Plan
     from airloom.results.sweep import Point
     from airloom.scenario.model import Scenario
+    from airloom.verdict import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """When a run that the machine disturbed is made again."""
+
+    most: int = 1
+    """Largest number of runs of each point."""
+    accept: Status = "valid"
+    """A run whose verdict is no worse stays."""
 
 
 class RunResult(RunReader):
@@ -58,7 +70,7 @@ def run(
     capture: bool | Capture = False,
     profile: bool = False,
     resume: bool = False,
-    tries: int = 1,
+    tries: int | Tries = 1,
     watcher: Watcher | None = None,
 ) -> RunResult:
     """Runs a scenario: all points of its sweep and all repetitions, one after the other.
@@ -68,8 +80,9 @@ def run(
     or those of a :class:`Capture`. ``profile`` samples with perf where the processors' time goes.
     ``watcher`` receives the progress; in a notebook a bar shows it by default.
     ``resume`` continues an interrupted sweep. ``tries`` is the largest number of runs of each point: it
-    is run again if the machine disturbed it, and the verdict notes that. Raises ``LabError`` if the
-    run fails; the folder has the data so far. Ctrl-C stops it in an orderly way.
+    is run again if the machine disturbed it, and the verdict notes that; :class:`Tries` has more
+    settings. Raises ``LabError`` if the run fails; the folder has the data so far. Ctrl-C stops it in
+    an orderly way.
     """
     experiment = prepare(source, overrides=overrides, seed=seed, repetitions=repetitions)
     doctor.require_basics(taps=experiment.has_taps, shares=experiment.shares)
@@ -119,7 +132,7 @@ def execute(
     capture: bool | Capture,
     resume: bool,
     watcher: Watcher,
-    tries: int = 1,
+    tries: int | Tries = 1,
     profile: bool = False,
     engine: Callable[[int], _engine.Engine] = _engine.Engine,
 ) -> RunResult:
@@ -143,7 +156,7 @@ def execute(
                     )
                 )
 
-        undisturbed(once, tries, watcher)
+        undisturbed(once, _as_tries(tries), watcher)
     else:
         _sweep(
             experiment,
@@ -151,24 +164,30 @@ def execute(
             capture=captured,
             profile=profile,
             resume=resume,
-            tries=tries,
+            tries=_as_tries(tries),
             watcher=watcher,
         )
     return RunResult(folder)
 
 
-def undisturbed(once: Callable[[tuple[str, ...]], Result], tries: int, watcher: Watcher) -> Result:
-    """Runs ``once`` until the machine does not disturb it, at most ``tries`` times.
+def _as_tries(wanted: int | Tries) -> Tries:
+    """Returns ``wanted``; a number is the largest number of runs."""
+    return wanted if isinstance(wanted, Tries) else Tries(wanted)
+
+
+def undisturbed(once: Callable[[tuple[str, ...]], Result], tries: Tries, watcher: Watcher) -> Result:
+    """Runs ``once`` until the machine does not disturb it, as ``tries`` permits.
 
     It receives the notes for its verdict: what disturbed the runs before.
     """
     notes: tuple[str, ...] = ()
-    for number in range(1, tries + 1):
+    for number in range(1, tries.most + 1):
         result = once(notes)
-        if number == tries or not disturbed(result.verdict):
+        stays = worst((result.verdict.status, tries.accept)) == tries.accept
+        if number == tries.most or stays or not disturbed(result.verdict):
             break
         why = f"{result.verdict.status}: {result.verdict.reasons[0]}"
-        watcher.problem(f"run again, {number + 1} of at most {tries}, since it was {why}")
+        watcher.problem(f"run again, {number + 1} of at most {tries.most}, since it was {why}")
         notes = (*notes, f"run {number} of this point was replaced, since it was {why}")
     return result
 
@@ -191,7 +210,7 @@ def _sweep(
     capture: Capture | None,
     profile: bool,
     resume: bool,
-    tries: int,
+    tries: Tries,
     watcher: Watcher,
 ) -> None:
     scenario = experiment.scenario
@@ -227,7 +246,7 @@ def _points(
     *,
     capture: Capture | None,
     profile: bool,
-    tries: int,
+    tries: Tries,
     watcher: Watcher,
 ) -> list[tuple[str, LabError]]:
     """Executes the runs that have no result yet. Returns the errors of failed runs, by folder."""
