@@ -244,8 +244,7 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
         known = {_key(cell.labels): cell for cell in cells}
         cases = [_case(cell, seconds) for cell in cells]
         campaign.measure(cases, lambda case, reader: known[_key(case.labels)].figures(reader.folder), rule)
-        for network in dict.fromkeys(cell.network for cell in cells):
-            _claims(campaign, [cell for cell in cells if cell.network == network])
+        campaign.judge(lambda: _claims(campaign, cells))
         for figure in _figures(campaign.found, cells):
             campaign.draw(figure)
         return campaign.finish()
@@ -292,6 +291,11 @@ def _samples(campaign: Campaign, name: str, cells: Iterable[Cell]) -> dict[str, 
 
 
 def _claims(campaign: Campaign, cells: list[Cell]) -> None:
+    for network in dict.fromkeys(cell.network for cell in cells):
+        _claims_of(campaign, [cell for cell in cells if cell.network == network])
+
+
+def _claims_of(campaign: Campaign, cells: list[Cell]) -> None:
     network = cells[0].network
 
     def some(flow: str, *, queues: bool) -> list[Cell]:

@@ -140,9 +140,7 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
             cases += [_on_mininet(cell, seconds) for cell in cells]
         known = {_key(cell.labels(HERE)): cell for cell in cells}
         campaign.measure(cases, lambda case, reader: known[_key(case.labels)].figures(reader.folder), rule)
-        for shape in shapes:
-            _claims(campaign, [cell for cell in cells if cell.shape is shape])
-        _alike(campaign, cells, shapes)
+        campaign.judge(lambda: _claims(campaign, cells, shapes))
         for figure in _figures(campaign.found, cells, shapes):
             campaign.draw(figure)
         return campaign.finish()
@@ -189,7 +187,13 @@ def _word(cell: Cell, network: str) -> str:
     return f"{network}-{load}-{cell.link}-{cell.frame}"
 
 
-def _claims(campaign: Campaign, cells: list[Cell]) -> None:
+def _claims(campaign: Campaign, cells: Sequence[Cell], shapes: Sequence[Shape]) -> None:
+    for shape in shapes:
+        _claims_of(campaign, [cell for cell in cells if cell.shape is shape])
+    _alike(campaign, cells, shapes)
+
+
+def _claims_of(campaign: Campaign, cells: list[Cell]) -> None:
     shape = cells[0].shape
     udp = [cell for cell in cells if cell.load is not None]
     tcp = [cell for cell in cells if cell.load is None]

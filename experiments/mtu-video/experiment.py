@@ -167,7 +167,7 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
             lambda case, reader: known[_key(case.labels)].figures(reader.folder, seconds),
             rule,
         )
-        _claims(campaign, cells)
+        campaign.judge(lambda: _claims(campaign, cells))
         for figure in _figures(campaign.found, cells):
             campaign.draw(figure)
         return campaign.finish()

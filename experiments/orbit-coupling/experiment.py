@@ -62,9 +62,13 @@ def run(
         more += [_case(platforms[-1], load, other, periods) for load in FIRSTS for other in swept]
         cases = list({case.name: case for case in (*cases, *more)}.values())
         found = campaign.measure(cases, _figures, extent.repetitions("together", within=TOLERANCE))
-        for platform in platforms:
-            _claims(campaign, found, platform, loads, others)
-        _more_claims(campaign, found, platforms[-1], bursts, swept)
+
+        def claims() -> None:
+            for platform in platforms:
+                _claims(campaign, found, platform, loads, others)
+            _more_claims(campaign, found, platforms[-1], bursts, swept)
+
+        campaign.judge(claims)
         campaign.draw(_coupling(found, platforms, loads, others))
         if swept:
             campaign.draw(_coupling_by_table(found, platforms[-1], swept))

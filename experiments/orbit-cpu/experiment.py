@@ -42,35 +42,7 @@ def run(
         ]
         read = partial(_figures, settling=extent.choose(full=SETTLING, quick=SETTLING, smoke=0.0))
         found = campaign.measure(cases, read, extent.repetitions("first", within=TOLERANCE))
-        for kind in kinds:
-            one = {"kind": kind, "guests": 1}
-            two = {"kind": kind, "guests": 2}
-            campaign.claim(
-                f"one-{kind}",
-                f"One busy sliver of {kind} takes all of the processor that it may have.",
-                "share >= 95 %",
-                says="one",
-                floods=True,
-                shape="ready >= 95 %",
-                share=found.sample("first", **one),
-                ready=found.sample("ready-first", **one),
-            )
-            campaign.claim(
-                f"equal-{kind}",
-                f"Two busy slivers of {kind} split one processor equally.",
-                "abs(first / (first + second) - 50 %) <= 5 %",
-                says="two-first",
-                floods=True,
-                shape="abs(first / (first + second) - 50 %) <= 10 %",
-                first=found.sample("first", **two),
-                second=found.sample("second", **two),
-            )
-            campaign.claim(
-                f"sum-{kind}", f"Together two slivers of {kind} take one processor.",
-                "first + second >= 95 % and first + second <= 110 %", says="sum", floods=True,
-                shape="first + second >= 80 % and first + second <= 125 %",
-                first=found.sample("first", **two), second=found.sample("second", **two),
-            )  # fmt: skip
+        campaign.judge(lambda: _claims(campaign, found, kinds))
         for name, y_label, unit, scale in MACHINE:
             campaign.draw(_of_machines(found, kinds, name, y_label, unit, scale))
         campaign.draw(
@@ -88,6 +60,38 @@ def run(
             )
         )
         return campaign.finish()
+
+
+def _claims(campaign: Campaign, found: Found, kinds: Sequence[str]) -> None:
+    for kind in kinds:
+        one = {"kind": kind, "guests": 1}
+        two = {"kind": kind, "guests": 2}
+        campaign.claim(
+            f"one-{kind}",
+            f"One busy sliver of {kind} takes all of the processor that it may have.",
+            "share >= 95 %",
+            says="one",
+            floods=True,
+            shape="ready >= 95 %",
+            share=found.sample("first", **one),
+            ready=found.sample("ready-first", **one),
+        )
+        campaign.claim(
+            f"equal-{kind}",
+            f"Two busy slivers of {kind} split one processor equally.",
+            "abs(first / (first + second) - 50 %) <= 5 %",
+            says="two-first",
+            floods=True,
+            shape="abs(first / (first + second) - 50 %) <= 10 %",
+            first=found.sample("first", **two),
+            second=found.sample("second", **two),
+        )
+        campaign.claim(
+            f"sum-{kind}", f"Together two slivers of {kind} take one processor.",
+            "first + second >= 95 % and first + second <= 110 %", says="sum", floods=True,
+            shape="first + second >= 80 % and first + second <= 125 %",
+            first=found.sample("first", **two), second=found.sample("second", **two),
+        )  # fmt: skip
 
 
 def _of_machines(

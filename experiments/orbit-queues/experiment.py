@@ -40,8 +40,7 @@ def run(
             for platform in platforms
         ]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
-        for platform in platforms[1:]:
-            _claims(campaign, found, platform, queues)
+        campaign.judge(lambda: _claims(campaign, found, platforms, queues))
         for queue in queues:
             campaign.draw(_against_load(found, platforms, queue, loads))
         campaign.draw(_against_queue(found, platforms, queues))
@@ -71,7 +70,12 @@ def _figures(_: Case, reader: RunReader) -> Figures:
     return found
 
 
-def _claims(campaign: Campaign, found: Found, platform: Platform, queues: Sequence[int]) -> None:
+def _claims(campaign: Campaign, found: Found, platforms: Sequence[Platform], queues: Sequence[int]) -> None:
+    for platform in platforms[1:]:
+        _against_native(campaign, found, platform, queues)
+
+
+def _against_native(campaign: Campaign, found: Found, platform: Platform, queues: Sequence[int]) -> None:
     who, label = platform.name, platform.label
     short = orbit.sides(found, "throughput", platform, load=MOST, queue=queues[0])
     campaign.claim(

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from airloom.experiments import capacity_search, orbit
-from airloom.experiments.campaign import Case
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
-from airloom.experiments.found import Figures
+from airloom.experiments.found import Figures, Found
 from airloom.experiments.orbit import Grid, Platform
 from airloom.results import Result, RunReader
 
@@ -29,28 +29,7 @@ def run(
     with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput", within=TOLERANCE))
-        for rate in rates:
-            dcf = orbit.tcp_estimate(rate) / 1e6
-            campaign.claim(
-                f"dcf-{rate}", f"Native TCP on {rate} Mbit/s comes near DCF's {dcf:.2f} Mbit/s.",
-                f"native within 5 % of {dcf:.4f} Mbit/s", says="estimate",
-                shape=f"native within 12 % of {dcf:.4f} Mbit/s",
-                native=found.sample("throughput", platform="native", rate=rate),
-            )  # fmt: skip
-            for one in platforms[1:]:
-                both = orbit.sides(found, "throughput", one, rate=rate)
-                campaign.claim(
-                    f"equal-{rate}-{one.name}",
-                    f"At {rate} Mbit/s TCP over {one.label} loses nothing to speak of.",
-                    "sliver >= 0.99 * native",
-                    says="near",
-                    shape="sliver >= 0.95 * native",
-                    **both,
-                )
-                campaign.claim(
-                    f"drop-{rate}-{one.name}", f"At {rate} Mbit/s TCP over {one.label} loses under 0.3 %.",
-                    "sliver >= 0.997 * native", says="drop", **both,
-                )  # fmt: skip
+        campaign.judge(lambda: _claims(campaign, found, platforms, rates))
         campaign.draw(
             orbit.figure(
                 found, platforms, "throughput", "TCP throughput", "throughput", "rate", rates,
@@ -60,6 +39,31 @@ def run(
         )  # fmt: skip
         campaign.draw(orbit.loss_figure(found, platforms, rates))
         return campaign.finish()
+
+
+def _claims(campaign: Campaign, found: Found, platforms: Sequence[Platform], rates: Sequence[int]) -> None:
+    for rate in rates:
+        dcf = orbit.tcp_estimate(rate) / 1e6
+        campaign.claim(
+            f"dcf-{rate}", f"Native TCP on {rate} Mbit/s comes near DCF's {dcf:.2f} Mbit/s.",
+            f"native within 5 % of {dcf:.4f} Mbit/s", says="estimate",
+            shape=f"native within 12 % of {dcf:.4f} Mbit/s",
+            native=found.sample("throughput", platform="native", rate=rate),
+        )  # fmt: skip
+        for one in platforms[1:]:
+            both = orbit.sides(found, "throughput", one, rate=rate)
+            campaign.claim(
+                f"equal-{rate}-{one.name}",
+                f"At {rate} Mbit/s TCP over {one.label} loses nothing to speak of.",
+                "sliver >= 0.99 * native",
+                says="near",
+                shape="sliver >= 0.95 * native",
+                **both,
+            )
+            campaign.claim(
+                f"drop-{rate}-{one.name}", f"At {rate} Mbit/s TCP over {one.label} loses under 0.3 %.",
+                "sliver >= 0.997 * native", says="drop", **both,
+            )  # fmt: skip
 
 
 def _case(platform: Platform, rate: int, seconds: int) -> Case:

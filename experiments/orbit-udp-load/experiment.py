@@ -39,11 +39,9 @@ def run(
             for platform in platforms
         ]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
+        campaign.judge(lambda: _claims(campaign, found, platforms, loads))
         for figure in _drawn(found, platforms, loads):
             campaign.draw(figure)
-        _of_native(campaign, found, loads)
-        for platform in platforms[1:]:
-            _against_native(campaign, found, platform, loads[0])
         return campaign.finish()
 
 
@@ -70,6 +68,12 @@ def _figures(case: Case, reader: RunReader) -> Figures:
             # (Mbit/s)^2: the square of a rate has no unit of its own in results.
             found[f"variance-{name}"] = (sum(float(one.var(ddof=1)) for one in rates) / len(rates), "1")
     return found
+
+
+def _claims(campaign: Campaign, found: Found, platforms: Sequence[Platform], loads: Sequence[int]) -> None:
+    _of_native(campaign, found, loads)
+    for platform in platforms[1:]:
+        _against_native(campaign, found, platform, loads[0])
 
 
 def _of_native(campaign: Campaign, found: Found, loads: Sequence[int]) -> None:

@@ -40,9 +40,9 @@ def run(
         cases += {case.name: case for case in bare}.values()
         repetitions = extent.repetitions("throughput", "ceiling", within={"throughput": TOLERANCE})
         found = campaign.measure(cases, _figures, repetitions)
+        campaign.judge(lambda: _claims(campaign, found, platforms, payloads, kinds))
         for figure in _drawn(found, platforms, payloads):
             campaign.draw(figure)
-        _claims(campaign, found, platforms, payloads, kinds)
         return campaign.finish()
 
 

@@ -101,10 +101,9 @@ def run(
         span = extent.choose(full=slice_coupling.SPAN, quick=SECOND, smoke=SECOND // 2)
         radio = [_stepped(scheme, count, seconds, span) for count in counts for scheme in SCHEMES]
         campaign.measure(radio, _figures, Repetitions.fixed(extent.choose(full=LEAST, quick=1, smoke=1), ALL))
-        _radio_claims(campaign, found, counts)
+        campaign.judge(lambda: _claims(campaign, found, kinds, counts))
         campaign.draw(_figure(found, STEPPED, counts, ALL, "Coupling by radio, in stepped time", "1", 1.0))
         for kind in kinds:
-            _claims(campaign, found, kind, counts)
             for metric, title, unit, scale in (
                 ("coupling", "Coupling coefficient C = (R - R') / R", "1", 1.0),
                 ("efficiency", "Sum of all slices against one channel", "1", 1.0),
@@ -207,6 +206,12 @@ def _figures(case: Case, reader: RunReader) -> Figures:
     return {name: one for name, one in found.items() if one[0] == one[0]}
 
 
+def _claims(campaign: Campaign, found: Found, kinds: Sequence[str], counts: Sequence[int]) -> None:
+    _radio_claims(campaign, found, counts)
+    for kind in kinds:
+        _claims_of(campaign, found, kind, counts)
+
+
 def _radio_claims(campaign: Campaign, found: Found, counts: Sequence[int]) -> None:
     """Without a host, slices that share no channel do not couple at all."""
     for count in counts:
@@ -234,7 +239,7 @@ def _one_radio(campaign: Campaign, c: Sample | None, count: int, name: str) -> N
     )
 
 
-def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) -> None:
+def _claims_of(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) -> None:
     for count in counts:
         c = {scheme: found.sample("coupling", scheme=scheme, slices=count, kind=kind) for scheme in SCHEMES}
         # Equal slices share what one channel carries.

@@ -52,7 +52,7 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
         settings = extent.choose(full=every, quick=every, smoke=(NONE, CACHED))
         cases = [_case(setting, scans) for setting in settings]
         found = campaign.measure(cases, _figures, extent.repetitions("visits"))
-        _claims(campaign, found)
+        campaign.judge(lambda: _claims(campaign, found))
         for metric, title, unit, scale in (
             ("visits", "Visits of the radio to other channels for each scan of a guest", "1", 1.0),
             ("gap", "Longest gap in the traffic of a guest that does not scan", "ms", 1e6),

@@ -31,9 +31,13 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
     with Campaign.of(__file__, folder, progress=progress, kinds=("uml", "netns")) as campaign:
         cases = [_case(group, protocols, seconds) for group in vwifi.GROUPS]
         found = campaign.measure(cases, _figures, extent.repetitions("udp-up"))
-        for protocol in protocols:
-            for way in WAYS:
-                _claim(campaign, found, protocol, way)
+
+        def claims() -> None:
+            for protocol in protocols:
+                for way in WAYS:
+                    _claim(campaign, found, protocol, way)
+
+        campaign.judge(claims)
         campaign.draw(
             Figure(
                 name="throughput",

@@ -44,7 +44,7 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
         settings = extent.choose(full=every, quick=every, smoke=(DIRECT, BOUNCE, CACHED))
         cases = [_case(setting, seconds) for setting in settings]
         found = campaign.measure(cases, _figures, extent.repetitions("all"))
-        _claims(campaign, found)
+        campaign.judge(lambda: _claims(campaign, found))
         for metric, title, unit, scale in (
             ("mapped", "Mappings for each buffer", "1", 1.0),
             ("hits", "Share of pages found in the cache", "%", 0.01),

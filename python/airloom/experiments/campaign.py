@@ -5,8 +5,12 @@ about them::
 
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         found = campaign.measure(cases, figures_of, extent.repetitions("throughput"))
-        campaign.claim("plateau", "...", "native within 3 % of 23.08 Mbit/s", says="plateau",
-                       native=found.sample("throughput", load=50, kind="netns"))
+
+        def claims() -> None:
+            campaign.claim("plateau", "...", "native within 3 % of 23.08 Mbit/s", says="plateau",
+                           native=found.sample("throughput", load=50, kind="netns"))
+
+        campaign.judge(claims)
         campaign.draw(Figure(...))
 
 Every run is stored in a folder below ``points/``, so a stopped experiment resumes after its last
@@ -33,12 +37,15 @@ from airloom.planning.capture import Capture
 from airloom.planning.sweep import derived_seed
 from airloom.report import figures
 from airloom.report.figures import Figure
-from airloom.results import Claim, Interval, Repeated, Result, RunReader, RunWriter, claims
+from airloom.results import Claim, Interval, Result, RunReader, RunWriter, claims
 from airloom.runs.single import Interrupted
 from airloom.scenario.model import Scenario
 from airloom.units.figures import Quantity
 from airloom.units.text import seconds as in_words
 
+_CANNOT_RUN = "it cannot run"
+TRIES = 2
+"""Largest number of tries of a run that this machine makes ``invalid``."""
 OVERHEAD = 3.0
 """Estimated overhead of a run in seconds (bring-up, reading, writing) until runs were timed."""
 
@@ -72,6 +79,25 @@ class Case:
         return replace(self, name=f"{self.name}-r{repetition:02}", scenario=scenario)
 
 
+Read = Callable[[Case, RunReader], Figures]
+"""Reads the figures of a finished run."""
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """A case, how its figures are read, and how often it was run."""
+
+    case: Case
+    read: Read
+    rule: Repetitions
+    optional: bool
+    certain: int
+    """How often it is run at least."""
+    runs: int = 0
+    stopped: str = ""
+    """Why it is not repeated further; empty while it is."""
+
+
 class Campaign:
     """Runs cases, collects their figures, and writes the experiment's results on exit."""
 
@@ -90,7 +116,7 @@ class Campaign:
         self.found = Found()
         self._progress = progress
         self._claims: list[Claim] = []
-        self._repeated: list[Repeated] = []
+        self._repeated: list[_Repeated] = []
         self._spoken: set[str] = set()
         """Statements of the paper that a claim refers to."""
         self._figures: list[Figure] = []
@@ -103,8 +129,12 @@ class Campaign:
         self._measured: dict[str, Point] = {}
         self._asked: set[str] = set()
         """The campaign's runs; the folder may contain runs of other campaigns."""
+        self._undecided: set[Point] = set()
+        """Points of claims that are undecided."""
         self._flooded: set[Point] = set()
-        """Points of claims that flood a node."""
+        """Points that flood a node on purpose."""
+        self._overloads: set[Point] = set()
+        """Points of which a run is ``invalid`` after all tries."""
         self._kept: set[str] = set()
         self._notes: list[str] = []
         kinds = tuple(dict.fromkeys(kinds))
@@ -127,9 +157,7 @@ class Campaign:
     ) -> None:
         self._writer.__exit__(kind, error, trace)
 
-    def measure(
-        self, cases: Sequence[Case], read: Callable[[Case, RunReader], Figures], repetitions: Repetitions
-    ) -> Found:
+    def measure(self, cases: Sequence[Case], read: Read, repetitions: Repetitions) -> Found:
         """Runs every case as often as ``repetitions`` says; all cases once before any is repeated."""
         self.announce(cases, repetitions)
         return self.repeat(cases, read, repetitions)
@@ -144,44 +172,67 @@ class Campaign:
         )
 
     def repeat(
-        self,
-        cases: Sequence[Case],
-        read: Callable[[Case, RunReader], Figures],
-        repetitions: Repetitions,
-        *,
-        optional: bool = False,
+        self, cases: Sequence[Case], read: Read, repetitions: Repetitions, *, optional: bool = False
     ) -> Found:
         """Runs the cases as :meth:`measure` does, without the estimate.
 
         That an ``optional`` case cannot run is a finding and no failure of the experiment: it is noted,
         and not tried again.
         """
-        waiting, reasons = list(cases), dict[str, str]()
-        for repetition in range(repetitions.most):
-            if repetition >= repetitions.least:
-                waiting.sort(key=lambda case: -repetitions.relative_width(self.found, case.labels))
-            for number, case in enumerate(waiting):
-                if repetition >= repetitions.least and self._spent + self._cost(case) > LONGEST:
-                    reasons[case.name] = f"the limit of {in_words(LONGEST * 1e9)} of the experiment"
-                    continue
-                self._spent += self._cost(case)
-                left = self._left(waiting[number:], repetition, repetitions.least)
-                place = f"{number + 1}/{len(waiting)}"
-                one = case.repeated(repetition)
-                self._progress(f"{place} {one.name}, {_at_least(left, repetition, repetitions)} to go")
-                if not self._try(one, read, optional=optional) and optional:
-                    reasons[case.name] = "it cannot run"
-            for case in waiting:
-                stopped = reasons.get(case.name) or repetitions.stopped(
-                    self.found, case.labels, repetition + 1
-                )
-                if stopped is not None:
-                    reasons[case.name] = stopped
-            waiting = [case for case in waiting if case.name not in reasons]
-        self._repeated += [repetitions.report(self.found, case.labels, reasons[case.name]) for case in cases]
+        points = [_Repeated(case, read, repetitions, optional, repetitions.least) for case in cases]
+        self._repeated += points
+        while waiting := [one for one in points if not one.stopped]:
+            if waiting[0].runs >= repetitions.least:
+                waiting.sort(key=lambda one: -repetitions.relative_width(self.found, one.case.labels))
+            self._round(waiting)
+            for one in waiting:
+                one.stopped = one.stopped or repetitions.stopped(self.found, one.case.labels, one.runs) or ""
         return self.found
 
-    def _try(self, case: Case, read: Callable[[Case, RunReader], Figures], *, optional: bool) -> bool:
+    def judge(self, claims: Callable[[], None]) -> None:
+        """States claims: ``claims`` calls :meth:`claim`, and is called twice if any is undecided.
+
+        Between the two calls the points of undecided claims are run as often as their rule allows, which
+        may be more than their headline needs. Claims are not judged after each of these runs: repeating
+        a measurement until it decides a claim would decide too many claims by chance.
+        """
+        first = len(self._claims)
+        self._undecided.clear()
+        claims()
+        further = [one for one in self._repeated if self._can_decide(one)]
+        if not further:
+            return
+        self._progress(f"points of undecided claims, which are run further: {len(further)}")
+        for one in further:
+            one.certain, one.stopped = one.rule.most, ""
+        while waiting := [one for one in further if not one.stopped]:
+            self._round(waiting)
+            for one in waiting:
+                if one.runs == one.certain and not one.stopped:
+                    one.stopped = f"an undecided claim: the limit of {one.certain} runs"
+        del self._claims[first:]
+        claims()
+
+    def _can_decide(self, one: _Repeated) -> bool:
+        """Whether an undecided claim is about this point, and it can be run further."""
+        known = point(one.case.labels) in self._undecided
+        return known and one.runs < one.rule.most and one.stopped != _CANNOT_RUN
+
+    def _round(self, waiting: Sequence[_Repeated]) -> None:
+        """Runs each of these points once more, while the experiment has time for it."""
+        for number, one in enumerate(waiting):
+            if one.runs >= one.rule.least and self._spent + self._cost(one.case) > LONGEST:
+                one.stopped = f"the limit of {in_words(LONGEST * 1e9)} of the experiment"
+                continue
+            self._spent += self._cost(one.case)
+            left = self._left(waiting[:number], waiting[number:])
+            case = one.case.repeated(one.runs)
+            self._progress(f"{number + 1}/{len(waiting)} {case.name}, {_to_go(left, one)}")
+            if not self._try(case, one.read, optional=one.optional) and one.optional:
+                one.stopped = _CANNOT_RUN
+            one.runs += 1
+
+    def _try(self, case: Case, read: Read, *, optional: bool) -> bool:
         """Whether the case ran and gave its figures."""
         self._asked.add(case.name)
         try:
@@ -205,17 +256,23 @@ class Campaign:
         return True
 
     def run(self, case: Case) -> RunReader:
-        """Returns one run: the stored one if it has finished, otherwise a new one."""
+        """Returns one run: the stored one if it has finished, otherwise a new one.
+
+        A run that the machine makes ``invalid`` is made once more. If that is ``invalid`` too, it is the
+        point that overloads the machine, so that its other runs have one try.
+        """
         if self._is_done(case):
             return self._point(case)
         began = time.monotonic()
         reader = self._point(case)
         self._overheads.append(max(0.0, time.monotonic() - began - case.seconds))
+        if not capacity_search.believable([reader]):
+            self._overloads.add(point(case.labels))
         return reader
 
     def _point(self, case: Case) -> RunReader:
-        captured = {"capture": case.capture} if case.capture else {}
-        return capacity_search.point(self.folder, case.name, case.scenario, **captured)
+        tries = 1 if point(case.labels) in self._overloads else TRIES
+        return capacity_search.point(self.folder, case.name, case.scenario, capture=case.capture, tries=tries)
 
     def reader(self, case: Case, repetition: int = 0) -> RunReader | None:
         """Returns a finished run of a case; None if it failed."""
@@ -267,7 +324,16 @@ class Campaign:
             unmeasured="undecided",
         )
         self._claims.append(found)
+        if found.outcome == "undecided":
+            self._undecided |= {value.point for value in values.values() if isinstance(value, Sample)}
         return found
+
+    def floods(self, labels: Labels) -> None:
+        """Says that the runs with these labels offer a node more than it can handle, on purpose.
+
+        In the experiment's verdict they count as ``degraded`` at worst.
+        """
+        self._flooded.add(point(labels))
 
     def note(self, text: str) -> None:
         """Adds to the verdict a limitation of the result that is no fault of a run."""
@@ -300,7 +366,8 @@ class Campaign:
         if not self.found.values:
             verdict = verdict.also("invalid", "experiment.empty", "nothing was measured")
         verdict = verdict.model_copy(update={"notes": (*self._notes, *verdict.notes)})
-        return self._writer.finish(verdict, ledger, claims=self._claims, repeated=self._repeated)
+        repeated = [one.rule.report(self.found, one.case.labels, one.stopped) for one in self._repeated]
+        return self._writer.finish(verdict, ledger, claims=self._claims, repeated=repeated)
 
     def _is_done(self, case: Case) -> bool:
         if case.name not in self._kept:
@@ -324,12 +391,11 @@ class Campaign:
         least = sum(rounds[: repetitions.least])
         return least, max(least, min(sum(rounds), LONGEST))
 
-    def _left(self, cases: Sequence[Case], repetition: int, least: int) -> float:
-        """Seconds until these cases, and the repetitions that are certain, have run."""
-        later = range(repetition + 1, least)
-        return sum(self._seconds(case.repeated(repetition)) for case in cases) + sum(
-            self._seconds(case.repeated(number)) for case in cases for number in later
-        )
+    def _left(self, done: Sequence[_Repeated], rest: Sequence[_Repeated]) -> float:
+        """Seconds until the rest of a round, and the later runs that are certain, have ended."""
+        later = [(one.case, range(one.runs, one.certain)) for one in done]
+        later += [(one.case, range(one.runs, max(one.certain, one.runs + 1))) for one in rest]
+        return sum(self._seconds(case.repeated(number)) for case, numbers in later for number in numbers)
 
     def _seconds(self, case: Case) -> float:
         return 0.0 if self._is_done(case) else self._cost(case)
@@ -346,10 +412,10 @@ def _times(repetitions: Repetitions) -> str:
     return f"{repetitions.least} to {repetitions.most} runs each"
 
 
-def _at_least(left: float, repetition: int, repetitions: Repetitions) -> str:
+def _to_go(left: float, one: _Repeated) -> str:
     """The remaining time; which points are repeated further is known only after each round."""
-    certain = "about" if repetitions.least == repetitions.most else "at least"
-    return f"repetition {repetition + 1}, {certain} {in_words(left * 1e9)}"
+    certain = "about" if one.certain == one.rule.most else "at least"
+    return f"repetition {one.runs + 1}, {certain} {in_words(left * 1e9)} to go"
 
 
 def _as_claim(said: Statement) -> Claim:

@@ -66,10 +66,13 @@ def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
     return reader if (reader.details.inputs or {}) == inputs.digests([scenario]) else None
 
 
-def point(folder: Path, name: str, scenario: Scenario, *, capture: bool | Capture = False) -> RunReader:
+def point(
+    folder: Path, name: str, scenario: Scenario, *, capture: bool | Capture = False, tries: int = 1
+) -> RunReader:
     """Returns the run of that name: the stored one or a new one, optionally with a capture.
 
-    Containers without an image contain this machine's programs.
+    A run that the machine made ``invalid`` is made again, until ``tries`` were made. Containers without
+    an image contain this machine's programs.
     """
     scenario = default_image.provided(scenario)
     done = kept(folder, name, scenario)
@@ -78,7 +81,7 @@ def point(folder: Path, name: str, scenario: Scenario, *, capture: bool | Captur
     place = folder / POINTS / name
     if place.exists():
         shutil.rmtree(place)
-    return batch.run(scenario, out=place, capture=capture)
+    return batch.run(scenario, out=place, capture=capture, tries=batch.Tries(tries, accept="degraded"))
 
 
 def readers(folder: Path, names: Collection[str] | None = None) -> list[RunReader]:

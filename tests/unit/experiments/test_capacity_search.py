@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def scenario(duration: str) -> Scenario:
 def test_a_run_is_kept_for_the_same_scenario_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
-    def run(what: Scenario, *, out: Path, capture: bool) -> RunReader:
+    def run(what: Scenario, *, out: Path, capture: bool, tries: Any) -> RunReader:
         made.append(str(what.duration))
         assert not out.exists(), "what an earlier run left is gone"
         text = what.to_yaml()

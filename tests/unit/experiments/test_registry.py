@@ -38,7 +38,7 @@ def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothin
 ) -> None:
     checked: list[str] = []
 
-    def point(folder: Path, name: str, scenario: Scenario) -> RunReader:
+    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> RunReader:
         # A repetition differs by its seed alone, and a search for the first deviation would never end.
         if not name.endswith(("-r00", "-r")) and "-r" in name:
             raise RunError("test.repeated", "not run")
