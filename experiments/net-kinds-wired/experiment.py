@@ -83,7 +83,8 @@ def _claims(campaign: Campaign, kind: str, series: Series) -> None:
             **ends,
         )
     campaign.claim(
-        f"cpu-{kind}", f"{kind}: where it first deviates the processors are busy.", "busy >= 90 %",
+        f"cpu-{kind}", f"{kind}: where it first deviates the processors, or that of the engine, are busy.",
+        "busy >= 90 %",
         says="cpu", shape="busy >= 70 %", floods=True, busy=series.busy_at_deviation,
     )  # fmt: skip
 

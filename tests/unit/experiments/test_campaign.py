@@ -85,7 +85,7 @@ def test_what_cannot_be_right_is_shown_without_a_claim(tmp_path: Path) -> None:
 
 
 def test_runs_are_gathered_counted_and_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         if name.startswith("bad"):
             raise RunError("test.bad", "it broke")
         return reader(scenario.seed)
@@ -118,13 +118,17 @@ def test_runs_are_gathered_counted_and_missed(tmp_path: Path, monkeypatch: pytes
 
 
 def repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: Repetitions, **values: list[float]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rule: Repetitions,
+    judge: bool = False,
+    **values: list[float],
 ) -> tuple[Any, list[str]]:
     """A campaign whose cases give these values in turn; below zero of an invalid run."""
     said: list[str] = []
     given = {name: iter(each) for name, each in values.items()}
 
-    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         value = next(given[name.rpartition("-r")[0]])
         made = reader(scenario.seed, "invalid" if value < 0 else "valid")
         made.value = abs(value)
@@ -133,8 +137,16 @@ def repeated(
     monkeypatch.setattr(capacity_search, "point", point)
     with campaign(tmp_path, said) as made:
         made.measure(cases(*values), lambda _, one: {"rate": (one.value, "bit/s")}, rule)
-        for name in values:
-            made.claim(name, "w", "x >= 99 bit/s", says="ten", x=made.found.sample("rate", platform=name))
+
+        def claims() -> None:
+            for name in values:
+                x = made.found.sample("rate", platform=name)
+                made.claim(name, "w", "x >= 99 bit/s", says="ten", x=x)
+
+        if judge:
+            made.judge(claims)
+        else:
+            claims()
         return made.finish(), said
 
 
@@ -176,6 +188,67 @@ def test_at_the_limit_of_an_experiment_only_the_widest_intervals_were_narrowed(
     assert said[0] == "3 points, 3 to 10 runs each: about 18 s to 22.5 s"
 
 
+NEAR = [98.8, 99.4, 99.2]
+"""Within 1 % of their mean, and on both sides of the limit of the claims, 99."""
+
+
+def test_points_of_undecided_claims_are_run_further_and_judged_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, said = repeated(
+        tmp_path,
+        monkeypatch,
+        Repetitions(("rate",)),
+        judge=True,
+        clear=[100.0, 100.1, 100.2],
+        above=[*NEAR, *[99.3] * 7],
+        below=[*NEAR, *[98.6] * 7],
+        on=[*NEAR, *[98.9, 99.1] * 3, 99.0],
+    )
+    points = {one.labels["platform"]: (one.n, one.stopped) for one in result.repeated}
+    further = (10, "an undecided claim: the limit of 10 runs")
+    assert points == {
+        "clear": (3, "the interval is within 1 % of the mean"),
+        "above": further,
+        "below": further,
+        "on": further,
+    }
+    outcomes = [(one.id, one.outcome) for one in result.claims if one.id in points]
+    assert outcomes == [("clear", "holds"), ("above", "holds"), ("below", "fails"), ("on", "undecided")]
+    assert "points of undecided claims, which are run further: 3" in said
+    assert said[-1].startswith("3/3 on-r09, repetition 10, about ")
+
+
+def test_claims_that_the_certain_runs_decide_ask_for_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, said = repeated(
+        tmp_path, monkeypatch, Repetitions(("rate",)), judge=True, clear=[100.0, 100.1, 100.2]
+    )
+    assert [one.n for one in result.repeated] == [3]
+    assert not [one for one in said if "undecided" in one]
+
+
+@pytest.mark.parametrize("rule", [Repetitions.fixed(3, "rate"), Repetitions(("rate",), most=3)])
+def test_a_rule_without_further_runs_leaves_its_claims_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: Repetitions
+) -> None:
+    result, _ = repeated(tmp_path, monkeypatch, rule, judge=True, near=NEAR)
+    assert [one.n for one in result.repeated] == [3]
+    assert [one.outcome for one in result.claims if one.id == "near"] == ["undecided"]
+
+
+def test_at_the_limit_of_an_experiment_claims_stay_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaigns, "OVERHEAD", 0.0)
+    monkeypatch.setattr(campaigns, "LONGEST", 8.5)  # four runs of two seconds
+    result, _ = repeated(tmp_path, monkeypatch, Repetitions(("rate",)), judge=True, near=[*NEAR, 99.0])
+    (near,) = result.repeated
+    assert (near.n, near.stopped) == (4, "the limit of 8.5 s of the experiment")
+    assert [one.outcome for one in result.claims if one.id == "near"] == ["undecided"]
+
+
 def test_invalid_runs_are_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = repeated(
         tmp_path,
@@ -207,7 +280,7 @@ def test_a_claim_that_floods_takes_invalid_runs(tmp_path: Path) -> None:
 def test_runs_of_a_claim_that_floods_do_not_make_the_experiment_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, floods: bool, status: str
 ) -> None:
-    def point(folder: Path, name: str, scenario: Scenario) -> RunReader:
+    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> RunReader:
         place = folder / capacity_search.POINTS / name
         lost = name.startswith("flooded")
         verdict = Verdict(status="invalid" if lost else "valid", reasons=("frames lost",) * lost)
@@ -230,10 +303,27 @@ def test_runs_of_a_claim_that_floods_do_not_make_the_experiment_invalid(
     assert ("on purpose, 2 runs offer a node more than it can handle" in verdict.notes) is floods
 
 
+def test_an_invalid_run_is_made_again_until_its_point_is_known_to_overload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[tuple[str, int]] = []
+
+    def point(folder: Path, name: str, scenario: Scenario, **more: Any) -> Any:
+        tries.append((name, more["tries"]))
+        return reader(scenario.seed, "invalid" if name.startswith("loaded") else "valid")
+
+    monkeypatch.setattr(capacity_search, "point", point)
+    with campaign(tmp_path) as made:
+        rule = Repetitions.fixed(2, "rate")
+        made.measure(cases("calm", "loaded"), lambda *_: {"rate": (1.0, "bit/s")}, rule)
+        made.finish()
+    assert tries == [("calm-r00", 2), ("loaded-r00", 2), ("calm-r01", 2), ("loaded-r01", 1)]
+
+
 def test_what_the_machine_lacks_for_every_run_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         if name.startswith("lacking"):
             raise HostError("host.lacks", f"nothing for {name}", cure="get it")
         return reader(scenario.seed)
@@ -299,14 +389,19 @@ def searched(
     *,
     halve: bool,
     runs: int = 3,
+    judged: Any = lambda nodes, run: "valid",
 ) -> tuple[kinds.Series, Any, list[int]]:
     """A search over chains whose flows are ``flows(nodes, run)``; an error of it is a failed run."""
     asked: list[int] = []
 
-    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         nodes, number = (int(part.lstrip("r")) for part in name.split("-")[1:])
         asked.append(nodes)
-        made = reader(scenario.seed)
+        status, place = judged(nodes, number), folder / capacity_search.POINTS / name
+        verdict = Verdict(status=status, reasons=("late",) * (status != "valid"))
+        with RunWriter(place, scenario=name, seed=1, kinds=["uml"], scenario_text="") as writer:
+            writer.finish(verdict, Ledger())
+        made = reader(scenario.seed, status)
         made.flows = flows(nodes, number)
         return made
 
@@ -360,6 +455,18 @@ def test_a_chain_whose_interval_crosses_the_tolerance_is_open(
     assert "4 nodes: the interval allows both" in series.longest(kinds.FORWARD).why
 
 
+def test_beyond_a_chain_that_is_open_longer_ones_are_tried_until_one_is_known_to_deviate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flows(nodes: int, run: int) -> tuple[float, float]:
+        rate = {8: 97.0 + 3 * (run - 1), 16: 90.0 + 15 * (run - 1), 32: 50.0}.get(nodes, 100.0)
+        return rate, rate
+
+    series, _, asked = searched(tmp_path, monkeypatch, (2, 4, 8, 16, 32, 64), flows, halve=True)
+    assert sorted(set(asked)) == [2, 4, 6, 7, 8, 16, 32]
+    assert bounds(series, kinds.FORWARD) == bounds(series, kinds.BACKWARD) == (7, 31)
+
+
 def test_one_run_of_a_chain_shows_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def flows(nodes: int, run: int) -> tuple[float, float]:
         return 100.0, 50.0
@@ -367,6 +474,29 @@ def test_one_run_of_a_chain_shows_neither(tmp_path: Path, monkeypatch: pytest.Mo
     series, _, _ = searched(tmp_path, monkeypatch, (2, 4), flows, halve=False, runs=1)
     assert bounds(series, kinds.FORWARD) == bounds(series, kinds.BACKWARD) == (1, float("inf"))
     assert "2 nodes: one repetition gives no interval" in series.longest(kinds.BACKWARD).why
+
+
+@pytest.mark.parametrize(
+    ("invalid", "status", "overloading"),
+    [((), "degraded", [16]), ((8,), "degraded", [8, 16]), ((4,), "invalid", [16])],
+)
+def test_only_chains_beyond_the_longest_faithful_one_overload_on_purpose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invalid: tuple[int, ...], status: str, overloading: Any
+) -> None:
+    """Chains up to 4 are known to be faithful, 8 is open, 16 deviates and has an invalid run."""
+
+    def flows(nodes: int, run: int) -> tuple[float, float]:
+        rate = {8: 99.0 + 2 * (run - 1), 16: 50.0}.get(nodes, 100.0 + 0.1 * run)
+        return rate, rate
+
+    def judged(nodes: int, run: int) -> str:
+        return "invalid" if run == 0 and nodes in (*invalid, 16) else "valid"
+
+    series, result, _ = searched(
+        tmp_path, monkeypatch, (2, 4, 8, 16), flows, halve=False, runs=4, judged=judged
+    )
+    assert series.overloading == overloading
+    assert result.verdict.status == status
 
 
 def test_a_chain_that_does_not_come_up_is_no_good_one(
@@ -422,7 +552,7 @@ def test_a_claim_about_every_run_needs_several_and_one_counterexample(
 def test_kinds_that_do_not_work_are_named_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         if scenario.kind == "uml":
             raise RunError("test.no-kernel", "no kernel")
         echo = SimpleNamespace(metric="rtt_max", mean=None if scenario.kind == "container" else 1.0)

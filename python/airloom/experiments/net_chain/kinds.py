@@ -26,9 +26,12 @@ TOLERANCE = 0.02
 """Largest deviation from the ideal of a faithful flow, as a share."""
 MOST = 6
 """Most runs of a chain."""
+FURTHER = 2
+"""Most chains tried beyond one whose interval allows both, until one is known to deviate."""
 FORWARD, BACKWARD, SLOWER = "forward.throughput", "backward.throughput", "slower.throughput"
-BUSY = "host.busy"
-"""Mean share of this machine's processors in use."""
+HOST, ENGINE, BUSY = "host.busy", "engine.busy", "busiest.busy"
+"""Shares in use, medians over the run: of this machine's processors, of the one processor that the
+engine's thread can use, and the larger of both, which limits the chain."""
 
 Read = Callable[[Case, RunReader], Figures]
 
@@ -41,13 +44,21 @@ def repetitions(extent: Extent) -> Repetitions:
 def tcp_figures(reader: RunReader) -> dict[str, tuple[float, str]]:
     """Returns both flows of a chain, the slower of them, and how busy the processors were."""
     flows = [capacity_search.steady(reader, name) for name in ("forward", "backward")]
-    rows = reader.samples("host", "cpu")
+    host, engine = (_median(reader, *which) for which in (("host", "cpu"), ("engine", "busy")))
     return {
         FORWARD: (flows[0], "bit/s"),
         BACKWARD: (flows[1], "bit/s"),
         SLOWER: (min(flows), "bit/s"),
-        BUSY: (float(rows.value.mean()) if len(rows) else 0.0, "1"),
+        HOST: (host, "1"),
+        ENGINE: (engine, "1"),
+        BUSY: (max(host, engine), "1"),
     }
+
+
+def _median(reader: RunReader, measurement: str, metric: str) -> float:
+    """The median sample, which the run's first and last seconds don't move; 0 without samples."""
+    rows = reader.samples(measurement, metric)
+    return float(rows.value.median()) if len(rows) else 0.0
 
 
 @dataclass(slots=True)
@@ -78,6 +89,19 @@ class Series:
     def sample(self, name: str, nodes: int) -> Sample | None:
         """Returns a figure of a chain, run by run; None if no run gave it."""
         return self.found.sample(name, nodes=nodes, **self.labels)
+
+    @property
+    def overloading(self) -> list[int]:
+        """Returns the lengths beyond the longest faithful one that deviate or have an ``invalid`` run."""
+        longest = self.longest(SLOWER)
+        if longest is None:
+            return []
+        beyond = [nodes for nodes in self.lengths[1:] if nodes > longest.low]
+        return [nodes for nodes in beyond if not self._undisturbed(nodes)]
+
+    def _undisturbed(self, nodes: int) -> bool:
+        sample = self.sample(SLOWER, nodes)
+        return sample is not None and sample.valid == sample.every and self.near(SLOWER, nodes)
 
     def near(self, flow: str, nodes: int) -> bool:
         """Whether the mean over the valid runs is within the tolerance; False without a valid run."""
@@ -161,7 +185,10 @@ def both_ways(
     flows: Sequence[str] = (FORWARD, BACKWARD),
     halve: bool,
 ) -> Series:
-    """Searches the first deviation of each flow; a chain is measured once for all."""
+    """Searches the first deviation of each flow; a chain is measured once for all.
+
+    The search loads the machine beyond what it can carry, on purpose.
+    """
     series = Series(labels, ideal, campaign.found)
 
     def near(flow: str, nodes: int) -> bool:
@@ -172,7 +199,19 @@ def both_ways(
 
     for flow in flows:
         capacity_search.search(ladder, functools.partial(near, flow), halve=halve)
+        if halve:
+            _until_known(series, flow, ladder, near)
+    for nodes in series.overloading:
+        campaign.floods({**labels, "nodes": nodes})
     return series
+
+
+def _until_known(series: Series, flow: str, ladder: Sequence[int], near: Callable[[str, int], bool]) -> None:
+    """Tries longer chains until one is known to deviate: claims about the first need an upper bound."""
+    for nodes in [nodes for nodes in ladder if nodes > max(series.tried)][:FURTHER]:
+        if any(series.faithful(flow, tried) is False for tried in series.tried):
+            return
+        near(flow, nodes)
 
 
 def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> None:
