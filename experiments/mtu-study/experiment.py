@@ -87,9 +87,9 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
             series = cases.Series.of(equipment.simulate(case, best[case.link], packets), case.frame)
             seen[case.id, MODEL] = series
             campaign.found.add({"case": case.id, "network": MODEL}, series.figures(case))
+        campaign.judge(lambda: judged.claim(campaign))
         for figure in (*_curves(seen), *_overview(campaign.found), *_differences(campaign.found)):
             campaign.draw(figure)
-        judged.claim(campaign)
         return campaign.finish()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,15 @@ BURSTS = (5, 10, 20, 30)
 """Mbit/s of the second experiment beside the first at 20: the plot over time."""
 FIRSTS, SWEPT = (10, 25), (5, 10, 15, 20, 25, 30, 35, 40)
 """Mbit/s of the first and of the second experiment: the reading of the tables (D-6)."""
+ADJACENT = {"one": "5.18 GHz", "two": "5.2 GHz"}
+LEAKING = {"leakage": {}, "antenna_isolation": "40 dB"}
+"""Receivers that just conform to the standard, and 40 dB between the antennas of a node."""
+RADIOS: dict[str, dict[str, Any]] = {
+    "adjacent": {"channels": ADJACENT},
+    "leakage": {"medium": LEAKING},
+    "adjacent-leakage": {"channels": ADJACENT, "medium": LEAKING},
+}
+"""What may couple slices by radio; the other runs have the papers' channels and no leakage."""
 ON = 2
 """Seconds that the second experiment is on, and then off."""
 WINDOW = 100_000_000
@@ -60,6 +70,8 @@ def run(
         swept = extent.choose(full=SWEPT, quick=(), smoke=())
         more = [_case(platforms[-1], DIP_LOAD, other, periods) for other in bursts]
         more += [_case(platforms[-1], load, other, periods) for load in FIRSTS for other in swept]
+        radios = extent.choose(full=tuple(RADIOS), quick=(), smoke=())
+        more += [_case(platforms[0], DIP_LOAD, OTHERS[-1], periods, radio) for radio in radios]
         cases = list({case.name: case for case in (*cases, *more)}.values())
         found = campaign.measure(cases, _figures, extent.repetitions("together", within=TOLERANCE))
 
@@ -67,25 +79,29 @@ def run(
             for platform in platforms:
                 _claims(campaign, found, platform, loads, others)
             _more_claims(campaign, found, platforms[-1], bursts, swept)
+            if radios:
+                _radio_claims(campaign, found, platforms[0])
 
         campaign.judge(claims)
         campaign.draw(_coupling(found, platforms, loads, others))
         if swept:
             campaign.draw(_coupling_by_table(found, platforms[-1], swept))
         for case in cases:
-            if case.labels["load"] == DIP_LOAD and case.labels["other"] == others[0]:
+            at = case.labels
+            if at["load"] == DIP_LOAD and at["other"] == others[0] and "radio" not in at:
                 campaign.draw(_over_time(campaign, case))
         return campaign.finish()
 
 
-def _case(platform: Platform, load: int, other: int, periods: int) -> Case:
+def _case(platform: Platform, load: int, other: int, periods: int, radio: str = "") -> Case:
     # Off first, so that every start is seen; the first second of the first experiment counts nowhere.
     seconds = 2 * ON * periods
-    grid = Grid(platform)
+    grid = Grid(platform, **RADIOS.get(radio, {}))
     first = grid.flow("one", load, seconds + 1)
     second = grid.flow("two", other, seconds - ON, pattern="on-off", on=f"{ON} s", off=f"{ON} s")
     second["traffic"]["at"] = f"{orbit.WARM_UP + 1 + ON} s"
-    return orbit.case(grid, "orbit-coupling", [first, second], seconds + 1, load=load, other=other)
+    more = {"radio": radio} if radio else {}
+    return orbit.case(grid, "orbit-coupling", [first, second], seconds + 1, load=load, other=other, **more)
 
 
 def _starts(reader: RunReader) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -217,6 +233,28 @@ def _more_claims(
             "abs(least - most) <= 0.002", says="independent", shape="abs(least - most) <= 0.01",
             least=least, most=most,
         )  # fmt: skip
+
+
+def _radio_claims(campaign: Campaign, found: Found, platform: Platform) -> None:
+    """Claims that tell coupling by radio from coupling by the host: only the radio differs."""
+    at = {"platform": platform.name, "load": DIP_LOAD, "other": OTHERS[-1]}
+    host = found.sample("coupling", **at)
+    for radio, words in (
+        ("adjacent", "on adjacent channels without leakage"),
+        ("leakage", "on the papers' channels with leakage"),
+    ):
+        campaign.claim(
+            f"radio-{radio}",
+            f"{platform.label} {words}: the radio adds nothing to the coupling by the host.",
+            "abs(c - host) <= 0.005", says="residual", shape="abs(c - host) <= 0.02",
+            c=found.sample("coupling", radio=radio, **at), host=host,
+        )  # fmt: skip
+    campaign.claim(
+        "radio-adjacent-leakage",
+        f"{platform.label} on adjacent channels with leakage: the radio couples them, not the host.",
+        "c - host >= 0.2", says="residual", shape="c - host >= 0.02",
+        c=found.sample("coupling", radio="adjacent-leakage", **at), host=host,
+    )  # fmt: skip
 
 
 def _coupling_by_table(found: Found, platform: Platform, swept: Sequence[int]) -> Figure:

@@ -95,6 +95,8 @@ def _coupling(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float
     strange = {5: 0.05, 40: 0.04 if of["other"] == 10 else 0.1}
     strange |= dict.fromkeys((10, 25), 0.003 * of["other"])
     coupling = (strange if contrary else {5: 0.0, 40: 0.0065}).get(of["load"], 0.003)
+    if "radio" in of and contrary is not (of["radio"] == "adjacent-leakage"):
+        coupling = 0.5
     return {
         "alone": (of["load"] * MBIT, "bit/s"),
         "together": (of["load"] * MBIT * (1 - coupling), "bit/s"),

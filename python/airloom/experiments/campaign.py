@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -94,6 +94,8 @@ class _Repeated:
     certain: int
     """How often it is run at least."""
     runs: int = 0
+    points: set[Point] = field(default_factory=set)
+    """Points to which its runs gave figures: its own, and others of the same run."""
     stopped: str = ""
     """Why it is not repeated further; empty while it is."""
 
@@ -189,7 +191,7 @@ class Campaign:
                 one.stopped = one.stopped or repetitions.stopped(self.found, one.case.labels, one.runs) or ""
         return self.found
 
-    def judge(self, claims: Callable[[], None]) -> None:
+    def judge(self, claims: Callable[[], object]) -> None:
         """States claims: ``claims`` calls :meth:`claim`, and is called twice if any is undecided.
 
         Between the two calls the points of undecided claims are run as often as their rule allows, which
@@ -215,7 +217,7 @@ class Campaign:
 
     def _can_decide(self, one: _Repeated) -> bool:
         """Whether an undecided claim is about this point, and it can be run further."""
-        known = point(one.case.labels) in self._undecided
+        known = not one.points.isdisjoint(self._undecided)
         return known and one.runs < one.rule.most and one.stopped != _CANNOT_RUN
 
     def _round(self, waiting: Sequence[_Repeated]) -> None:
@@ -228,8 +230,10 @@ class Campaign:
             left = self._left(waiting[:number], waiting[number:])
             case = one.case.repeated(one.runs)
             self._progress(f"{number + 1}/{len(waiting)} {case.name}, {_to_go(left, one)}")
+            self.found.added.clear()
             if not self._try(case, one.read, optional=one.optional) and one.optional:
                 one.stopped = _CANNOT_RUN
+            one.points |= self.found.added
             one.runs += 1
 
     def _try(self, case: Case, read: Read, *, optional: bool) -> bool:

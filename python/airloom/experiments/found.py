@@ -89,10 +89,13 @@ class Found:
 
     values: dict[tuple[str, Point], list[float]] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
+    added: set[Point] = field(default_factory=set)
+    """Points that got figures since the reader of this set cleared it."""
     _valid: dict[tuple[str, Point], list[float]] = field(default_factory=dict)
 
     def add(self, labels: Labels, figures: Figures, *, valid: bool = True) -> None:
         """Adds the figures of one run; ``valid`` is false if its verdict is ``invalid``."""
+        self.added.add(point(labels))
         for name, (value, unit) in figures.items():
             self.values.setdefault((name, point(labels)), []).append(value)
             if valid:

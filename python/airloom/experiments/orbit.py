@@ -16,7 +16,7 @@ waits for the next, like two busy guests on ORBIT's single processors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +173,10 @@ class Grid:
     queue: int = LONG_QUEUE
     clients: int = 1
     """Number of senders of a slice, on nodes n1, n2, ...; the last node receives."""
+    channels: Mapping[str, str] = field(default_factory=lambda: SLICES)
+    """The channel of each slice."""
+    medium: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of the medium."""
 
     @property
     def server(self) -> str:
@@ -222,7 +226,7 @@ class Grid:
         radio = {"rate": f"{self.rate} Mbit/s", "buffers": self.buffers, "queue": self.queue}
         holders = [f"n{client}" for client in range(1, self.client_nodes + 1) for _ in range(self.per_node)]
         grants = {
-            name: {"nodes": [*holders, self.server], "channels": [SLICES[name]]}
+            name: {"nodes": [*holders, self.server], "channels": [self.channels[name]]}
             for name in self.platform.flows
         }
         return Scenario.model_validate(
@@ -230,7 +234,7 @@ class Grid:
                 "name": name,
                 "kind": self.platform.kind,
                 "engine": engine,
-                "media": {"air": {"radio": radio}},
+                "media": {"air": {"radio": radio, **self.medium}},
                 "nodes": nodes,
                 "slices": {name: {"grant": grant} for name, grant in grants.items()},
                 "programs": [*programs, *self._turns()],

@@ -219,6 +219,26 @@ def test_points_of_undecided_claims_are_run_further_and_judged_once_more(
     assert said[-1].startswith("3/3 on-r09, repetition 10, about ")
 
 
+def test_a_run_that_gives_figures_to_two_points_is_run_further_for_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter([*NEAR, *[99.3] * 7])
+
+    def read(*_: Any) -> dict[str, tuple[float, str]]:
+        made.found.add({"platform": "wire"}, {"rate": (next(values), "bit/s")})
+        return {"rate": (200.0, "bit/s")}
+
+    monkeypatch.setattr(capacity_search, "point", lambda folder, name, scenario, **_: reader(scenario.seed))
+    with campaign(tmp_path) as made:
+        found = made.measure(cases("receiver"), read, Repetitions(("rate",)))
+        made.judge(
+            lambda: made.claim("w", "w", "x >= 99 bit/s", says="ten", x=found.sample("rate", platform="wire"))
+        )
+        result = made.finish()
+    assert [(one.id, one.outcome) for one in result.claims if one.id == "w"] == [("w", "holds")]
+    assert next(values, None) is None, "ten runs"
+
+
 def test_claims_that_the_certain_runs_decide_ask_for_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
