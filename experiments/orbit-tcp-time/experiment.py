@@ -26,7 +26,7 @@ def run(
     folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """One long TCP flow a slice, seen second by second."""
-    seconds = extent.choose(full=100, quick=12, smoke=5)
+    seconds = extent.choose(full=40, quick=12, smoke=5)
     rates = extent.choose(full=RATES, quick=RATES, smoke=RATES[-1:])
     platforms = orbit.platforms(kinds, theirs=extent)
     with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:

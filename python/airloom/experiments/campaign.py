@@ -45,7 +45,7 @@ from airloom.units.text import seconds as in_words
 
 _CANNOT_RUN = "it cannot run"
 TRIES = 2
-"""Largest number of tries of a run that this machine makes ``invalid``."""
+"""Tries of a run that this machine makes ``invalid``, where a point is run several times."""
 OVERHEAD = 3.0
 """Estimated overhead of a run in seconds (bring-up, reading, writing) until runs were timed."""
 
@@ -93,6 +93,8 @@ class _Repeated:
     optional: bool
     certain: int
     """How often it is run at least."""
+    tries: int
+    """Largest number of tries of a run that this machine makes ``invalid``."""
     runs: int = 0
     points: set[Point] = field(default_factory=set)
     """Points to which its runs gave figures: its own, and others of the same run."""
@@ -135,8 +137,6 @@ class Campaign:
         """Points of claims that are undecided."""
         self._flooded: set[Point] = set()
         """Points that flood a node on purpose."""
-        self._overloads: set[Point] = set()
-        """Points of which a run is ``invalid`` after all tries."""
         self._kept: set[str] = set()
         self._notes: list[str] = []
         kinds = tuple(dict.fromkeys(kinds))
@@ -181,7 +181,8 @@ class Campaign:
         That an ``optional`` case cannot run is a finding and no failure of the experiment: it is noted,
         and not tried again.
         """
-        points = [_Repeated(case, read, repetitions, optional, repetitions.least) for case in cases]
+        tries = TRIES if repetitions.most > 1 else 1
+        points = [_Repeated(one, read, repetitions, optional, repetitions.least, tries) for one in cases]
         self._repeated += points
         while waiting := [one for one in points if not one.stopped]:
             if waiting[0].runs >= repetitions.least:
@@ -231,52 +232,51 @@ class Campaign:
             case = one.case.repeated(one.runs)
             self._progress(f"{number + 1}/{len(waiting)} {case.name}, {_to_go(left, one)}")
             self.found.added.clear()
-            if not self._try(case, one.read, optional=one.optional) and one.optional:
+            if not self._try(one, case) and one.optional:
                 one.stopped = _CANNOT_RUN
             one.points |= self.found.added
             one.runs += 1
 
-    def _try(self, case: Case, read: Read, *, optional: bool) -> bool:
-        """Whether the case ran and gave its figures."""
+    def _try(self, one: _Repeated, case: Case) -> bool:
+        """Whether this repetition of a case ran and gave its figures.
+
+        If it is ``invalid`` after all tries, it is the point that overloads the machine: its other runs
+        have one try.
+        """
         self._asked.add(case.name)
         try:
             if case.outside is not None:
                 figures, valid = outside.measured(self._place(case), case.scenario, case.outside)
             else:
-                reader = self.run(case)
-                figures, valid = read(case, reader), capacity_search.believable([reader])
+                reader = self.run(case, one.tries)
+                figures, valid = one.read(case, reader), capacity_search.believable([reader])
+                one.tries = one.tries if valid else 1
             self.found.add(case.labels, figures, valid=valid)
             self._measured[case.name] = point(case.labels)
         except Interrupted:
             raise
         except (RunError, HostError) as error:
             # The other runs remain useful; the figures of this one are missing from the claims.
-            (self._notes if optional else self._failures).append(f"{case.name}: {error}")
-            if optional:
+            (self._notes if one.optional else self._failures).append(f"{case.name}: {error}")
+            if one.optional:
                 self._asked.discard(case.name)
             if isinstance(error, HostError):
                 self._lacking = self._lacking or error
             return False
         return True
 
-    def run(self, case: Case) -> RunReader:
+    def run(self, case: Case, tries: int = 1) -> RunReader:
         """Returns one run: the stored one if it has finished, otherwise a new one.
 
-        A run that the machine makes ``invalid`` is made once more. If that is ``invalid`` too, it is the
-        point that overloads the machine, so that its other runs have one try.
+        A run that the machine makes ``invalid`` is made again, until ``tries`` were made.
         """
-        if self._is_done(case):
-            return self._point(case)
-        began = time.monotonic()
-        reader = self._point(case)
-        self._overheads.append(max(0.0, time.monotonic() - began - case.seconds))
-        if not capacity_search.believable([reader]):
-            self._overloads.add(point(case.labels))
+        done, began = self._is_done(case), time.monotonic()
+        reader = capacity_search.point(
+            self.folder, case.name, case.scenario, capture=case.capture, tries=tries
+        )
+        if not done:
+            self._overheads.append(max(0.0, time.monotonic() - began - case.seconds))
         return reader
-
-    def _point(self, case: Case) -> RunReader:
-        tries = 1 if point(case.labels) in self._overloads else TRIES
-        return capacity_search.point(self.folder, case.name, case.scenario, capture=case.capture, tries=tries)
 
     def reader(self, case: Case, repetition: int = 0) -> RunReader | None:
         """Returns a finished run of a case; None if it failed."""

@@ -336,8 +336,11 @@ def test_an_invalid_run_is_made_again_until_its_point_is_known_to_overload(
     with campaign(tmp_path) as made:
         rule = Repetitions.fixed(2, "rate")
         made.measure(cases("calm", "loaded"), lambda *_: {"rate": (1.0, "bit/s")}, rule)
+        made.measure(cases("quick"), lambda *_: {"rate": (1.0, "bit/s")}, Repetitions.fixed(1, "rate"))
         made.finish()
-    assert tries == [("calm-r00", 2), ("loaded-r00", 2), ("calm-r01", 2), ("loaded-r01", 1)]
+    assert tries == [
+        ("calm-r00", 2), ("loaded-r00", 2), ("calm-r01", 2), ("loaded-r01", 1), ("quick-r00", 1),
+    ]  # fmt: skip
 
 
 def test_what_the_machine_lacks_for_every_run_is_named(
