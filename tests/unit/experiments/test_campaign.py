@@ -478,6 +478,25 @@ def test_a_chain_whose_interval_crosses_the_tolerance_is_open(
     assert "4 nodes: the interval allows both" in series.longest(kinds.FORWARD).why
 
 
+@pytest.mark.parametrize(("runs", "limits"), [(3, (4, 4)), (2, (4, float("inf")))])
+def test_a_chain_with_invalid_runs_alone_cannot_be_carried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, limits: tuple[float, float]
+) -> None:
+    def judged(nodes: int, run: int) -> str:
+        return "invalid" if nodes == 5 else "valid"
+
+    series, _, _ = searched(
+        tmp_path,
+        monkeypatch,
+        (2, 4, 5),
+        lambda nodes, run: (100.0, 100.0 + 0.01 * run),
+        halve=False,
+        runs=runs,
+        judged=judged,
+    )
+    assert bounds(series, kinds.BACKWARD) == limits
+
+
 def test_beyond_a_chain_that_is_open_longer_ones_are_tried_until_one_is_known_to_deviate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

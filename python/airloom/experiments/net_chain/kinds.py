@@ -17,7 +17,7 @@ from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Bounded, Figures, Found, Labels, Sample
-from airloom.experiments.repetitions import Repetitions
+from airloom.experiments.repetitions import LEAST, Repetitions
 from airloom.report.figures import Figure, Line
 from airloom.results import RunReader
 from airloom.stats import mean
@@ -111,9 +111,13 @@ class Series:
         return abs(mean(sample.valid).value / self.ideal - 1) <= TOLERANCE
 
     def faithful(self, flow: str, nodes: int) -> bool | None:
-        """Whether the interval is within the tolerance, or without (a chain that never ran); else None."""
+        """Whether the interval is within the tolerance, or without; None if it allows both.
+
+        A chain that never ran, and one of which each of several runs is ``invalid``, is not faithful:
+        this machine cannot carry it.
+        """
         sample = self.sample(flow, nodes)
-        if sample is None:
+        if sample is None or (not sample.valid and len(sample.every) >= LEAST):
             return False
         _, interval = sample.judged()
         low, high = self.ideal * (1 - TOLERANCE), self.ideal * (1 + TOLERANCE)
