@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 FILE = "figures.json"
 
 Role = Literal["measured", "ideal", "reference", "published"]
+_MARKERS: dict[Role, str] = {"measured": "o^v", "reference": "s<>", "published": "DPX"}
+"""Matplotlib's markers: the first ones until the colours repeat, then the second ones."""
 
 
 class Line(Part):
@@ -195,16 +197,22 @@ def _tolerance_band(axes: Axes, ideal: Line, tolerance: float, ink: Ink) -> None
     axes.fill_between(x, low, high, color=ink.faint, alpha=0.22, linewidth=0)
 
 
+def look(role: Role, number: int, colours: Sequence[str]) -> tuple[str, str]:
+    """Returns colour and marker of a line; where the colours repeat, the marker changes."""
+    again, which = divmod(number, len(colours))
+    markers = _MARKERS[role]
+    return colours[which], markers[again % len(markers)]
+
+
 def _draw_line(axes: Axes, line: Line, number: int, ink: Ink) -> None:
     y = [math.nan if value is None else value for value in line.y]
     if line.role == "ideal":
         axes.plot(line.x, y, color=ink.text, linewidth=1.2, linestyle=(0, (5, 3)), label=line.label)
         return
-    colour = ink.series[number % len(ink.series)]
+    colour, marker = look(line.role, number, ink.series)
     if any(half for half in line.ci95):
         half = [value or 0.0 for value in line.ci95]
         axes.errorbar(line.x, y, yerr=half, color=colour, linestyle="", capsize=3, linewidth=1.0)
-    marker = {"measured": "o", "reference": "s", "published": "D"}[line.role]
     axes.plot(
         line.x,
         y,

@@ -56,6 +56,14 @@ def test_every_value_is_inside_of_the_axes_and_every_line_has_a_name(y: tuple[fl
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["two slices"]
 
 
+@pytest.mark.parametrize("role", ["measured", "reference", "published"])
+def test_lines_beyond_the_colours_differ_by_their_marker(role: figures.Role) -> None:
+    looks = [figures.look(role, number, ["red", "green", "blue"]) for number in range(9)]
+    assert len(set(looks)) == 9
+    assert [colour for colour, _ in looks[:3]] == ["red", "green", "blue"]
+    assert len({marker for _, marker in looks[:3]}) == 1
+
+
 def test_the_last_faithful_position() -> None:
     figure = throughput()
     ideal, measured, native = figure.lines
