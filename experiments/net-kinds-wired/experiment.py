@@ -11,7 +11,6 @@ from pathlib import Path
 from airloom.experiments import usable_kinds
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
-from airloom.experiments.found import Sample
 from airloom.experiments.net_chain import kinds as chains
 from airloom.experiments.net_chain import wired
 from airloom.experiments.net_chain.kinds import Series
@@ -59,12 +58,7 @@ def run(
 
 
 def _claims(campaign: Campaign, kind: str, series: Series) -> None:
-    ends: dict[str, Sample | None] = {"first": None, "last": None}
-    grown = 0.0
-    if len(series.valid) > 1:
-        short, long = series.valid[0], series.valid[-1]
-        ends = {"first": series.sample(wired.LARGEST, short), "last": series.sample(wired.LARGEST, long)}
-        grown = (wired.ideal_rtt(long, 0) - wired.ideal_rtt(short, 0)) / 1e6
+    ends, grown = wired.growth(series, wired.LARGEST, 0)
     if kind in ("netns", "native", "container"):
         campaign.claim(
             f"rtt-{kind}",

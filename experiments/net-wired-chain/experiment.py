@@ -10,7 +10,7 @@ from pathlib import Path
 
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
-from airloom.experiments.found import Sample, each
+from airloom.experiments.found import each
 from airloom.experiments.net_chain import kinds as chains
 from airloom.experiments.net_chain import stepped, wired
 from airloom.experiments.net_chain.kinds import BACKWARD, FORWARD, SLOWER, TOLERANCE, Series, line
@@ -71,12 +71,7 @@ def _claims(campaign: Campaign, series: Series, limited: str) -> None:
         "whether it carries TCP or not.",
         each(shares, "within 2 % of 1"), says="linear", shape=each(shares, "within 10 % of 1"), **shares,
     )  # fmt: skip
-    ends: dict[str, Sample | None] = {"first": None, "last": None}
-    added = 0.0
-    if len(series.valid) > 1:
-        short, long = series.valid[0], series.valid[-1]
-        ends = {"first": series.sample(wired.DELAYED, short), "last": series.sample(wired.DELAYED, long)}
-        added = (wired.ideal_rtt(long, wired.DELAY) - wired.ideal_rtt(short, wired.DELAY)) / 1e6
+    ends, added = wired.growth(series, wired.DELAYED, wired.DELAY)
     campaign.claim(
         "hops", "With 1 ms links each further hop adds to the largest round-trip time what the links add, "
         "within 5 %: what is above the ideal of two nodes is this machine's own.",

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airloom.experiments import capacity_search
-from airloom.experiments.campaign import Campaign, Case
+from airloom.experiments.campaign import Campaign, Case, Read
 from airloom.experiments.extent import Extent
-from airloom.experiments.found import Bounded, Figures, Found, Labels, Sample
+from airloom.experiments.found import Bounded, Found, Labels, Sample
 from airloom.experiments.repetitions import LEAST, Repetitions
 from airloom.report.figures import Figure, Line
 from airloom.results import RunReader
@@ -32,8 +32,6 @@ FORWARD, BACKWARD, SLOWER = "forward.throughput", "backward.throughput", "slower
 HOST, ENGINE, BUSY = "host.busy", "engine.busy", "busiest.busy"
 """Shares in use, medians over the run: of this machine's processors, of the one processor that the
 engine's thread can use, and the larger of both, which limits the chain."""
-
-Read = Callable[[Case, RunReader], Figures]
 
 
 def repetitions(extent: Extent) -> Repetitions:

@@ -6,8 +6,9 @@ from typing import Any
 
 from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Case
-from airloom.experiments.found import Figures
+from airloom.experiments.found import Figures, Sample
 from airloom.experiments.net_chain import kinds
+from airloom.experiments.net_chain.kinds import Series
 from airloom.results import RunReader
 from airloom.scenario.model import Engine, Scenario
 from airloom.scenario.model import Measurement as Wanted
@@ -55,6 +56,20 @@ def read_delayed(of: Case, reader: RunReader) -> Figures:
     """Returns the figures of :func:`delayed`."""
     largest = capacity_search.value(reader, "rtt", RTT)
     return {DELAYED: (largest, "ns"), SHARE: (largest / ideal_rtt(of.labels["nodes"], DELAY), "1")}
+
+
+def growth(series: Series, name: str, delay: int) -> tuple[dict[str, Sample | None], float]:
+    """Returns how a round-trip time grows from the shortest to the longest chain with a valid run.
+
+    The measured times of both are named ``first`` and ``last``, for claims. The second value is what
+    the ideal adds between them in ms, with ``delay`` ns on each link. With fewer than two such chains
+    the times are None, and 0 is added.
+    """
+    if len(series.valid) < 2:
+        return {"first": None, "last": None}, 0.0
+    short, long = series.valid[0], series.valid[-1]
+    ends = {"first": series.sample(name, short), "last": series.sample(name, long)}
+    return ends, (ideal_rtt(long, delay) - ideal_rtt(short, delay)) / 1e6
 
 
 def _echoes(nodes: int) -> list[Wanted]:
