@@ -81,9 +81,7 @@ def _figures(case: Case, reader: RunReader) -> Figures:
 
 
 def _claim(campaign: Campaign, found: Found, protocol: str, way: str) -> None:
-    native, passed, virtual, baseline = (
-        found.sample(f"{protocol}-{way}", group=number) for number in range(len(vwifi.GROUPS))
-    )
+    native, passed, virtual, baseline = vwifi.by_group(found, f"{protocol}-{way}")
     words = f"{protocol.upper()} {'to' if way == 'up' else 'from'} the access point"
     for name, other in (("native", native), ("pass-through", passed), ("baseline", baseline)):
         campaign.claim(

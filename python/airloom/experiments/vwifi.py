@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airloom.errors import HostError, RunError
+from airloom.experiments.found import Found, Sample
 from airloom.host import programs
 from airloom.results import RunReader
 from airloom.results.details import DeviceUse
@@ -135,6 +136,11 @@ def one_station(
     nodes["station"] = guest("cell", card=group == "virtual", inside=inside, machine=machine)
     card = {"virtual_macs": 4} if group == "virtual" else None
     return scenario(name, nodes, measurements, joins("station"), guests=shared, card=card)
+
+
+def by_group(found: Found, name: str) -> list[Sample | None]:
+    """Returns a figure of each of :data:`GROUPS`, in their order; None if not measured."""
+    return [found.sample(name, group=number) for number in range(len(GROUPS))]
 
 
 def device(reader: RunReader, node: str) -> DeviceUse:
