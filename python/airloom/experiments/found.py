@@ -95,11 +95,12 @@ class Found:
 
     def add(self, labels: Labels, figures: Figures, *, valid: bool = True) -> None:
         """Adds the figures of one run; ``valid`` is false if its verdict is ``invalid``."""
-        self.added.add(point(labels))
+        at = point(labels)
+        self.added.add(at)
         for name, (value, unit) in figures.items():
-            self.values.setdefault((name, point(labels)), []).append(value)
+            self.values.setdefault((name, at), []).append(value)
             if valid:
-                self._valid.setdefault((name, point(labels)), []).append(value)
+                self._valid.setdefault((name, at), []).append(value)
             self.units[name] = unit
 
     def all(self, name: str, **labels: Any) -> list[float]:

@@ -141,6 +141,7 @@ def execute(
     ``tries`` as of :func:`run`. ``engine`` makes the engine of an experiment of one run.
     """
     plans = experiment.plans
+    tries = tries if isinstance(tries, Tries) else Tries(tries)
     captured = Capture.of(capture)
     if captured is not None:
         for plan in plans:
@@ -156,7 +157,7 @@ def execute(
                     )
                 )
 
-        undisturbed(once, _as_tries(tries), watcher)
+        undisturbed(once, tries, watcher)
     else:
         _sweep(
             experiment,
@@ -164,15 +165,10 @@ def execute(
             capture=captured,
             profile=profile,
             resume=resume,
-            tries=_as_tries(tries),
+            tries=tries,
             watcher=watcher,
         )
     return RunResult(folder)
-
-
-def _as_tries(wanted: int | Tries) -> Tries:
-    """Returns ``wanted``; a number is the largest number of runs."""
-    return wanted if isinstance(wanted, Tries) else Tries(wanted)
 
 
 def undisturbed(once: Callable[[tuple[str, ...]], Result], tries: Tries, watcher: Watcher) -> Result:
