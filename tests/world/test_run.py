@@ -12,31 +12,11 @@ import pytest
 import airloom
 from airloom import RunError, Scenario
 from airloom.results import RunReader
-from airloom.runs.progress import Watcher
 from helpers.images import busybox, entry, layer, oci
+from helpers.notes import Notes
 from helpers.registry import push, registry
 
 pytestmark = pytest.mark.world
-
-
-class Notes(Watcher):
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.points: list[str] = []
-        self.failures: list[str] = []
-        self.problems: list[str] = []
-
-    def happened(self, at: int, text: str) -> None:
-        self.said.append(text)
-
-    def point(self, number: int, total: int, text: str) -> None:
-        self.points.append(f"{number}/{total} {text}")
-
-    def problem(self, text: str) -> None:
-        self.problems.append(text)
-
-    def failed(self, name: str, message: str) -> None:
-        self.failures.append(message)
 
 
 def pair(link: dict[str, Any] | None = None, **more: Any) -> Scenario:

@@ -7,18 +7,9 @@ import pytest
 
 from airloom.runs.batch import Tries, undisturbed
 from airloom.verdict import Verdict
+from helpers.notes import Notes
 
 STEAL, LATE, CLAIM = "host.steal", "delivery.stall", "claim.failed"
-
-
-class Notes:
-    """Receives what a run says."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
-    def problem(self, text: str) -> None:
-        self.problems.append(text)
 
 
 def verdict(status: Any, code: str = "") -> Verdict:
@@ -48,7 +39,7 @@ def test_a_run_that_the_machine_disturbed_more_than_accepted_is_made_again(
         given.append(notes)
         return SimpleNamespace(verdict=verdict(*verdicts[len(given) - 1]))
 
-    watcher: Any = Notes()
+    watcher = Notes()
     undisturbed(once, tries, watcher)
     assert [len(notes) for notes in given] == list(range(made))
     assert len(watcher.problems) == made - 1
