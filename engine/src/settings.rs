@@ -49,8 +49,8 @@ pub struct LinkSettings {
     pub receiver: Receiver,
     /// Maximum time in nanoseconds for which consecutive segments of a super-frame are gathered at
     /// a port, to be handed over together; each keeps its own arrival time. Up to five times as
-    /// long, but at most an eighth of the time for which the link has been busy. 0 hands each one
-    /// over alone.
+    /// long, or ten times on a busy host ([`crate::Engine::set_host_busy`]), but at most an eighth of
+    /// the time for which the link has been busy. 0 hands each one over alone.
     pub coalesce_ns: u64,
     /// Carrier of the interface at the far end while the link is down.
     pub carrier: Carrier,

@@ -9,6 +9,7 @@ use crate::element::{End, Place, PortId};
 use crate::frame::{Frame, Pool};
 use crate::ledger::{Ledger, Tally};
 use crate::link::in_flight::InFlight;
+use crate::link::load::Gathering;
 use crate::time::Instant;
 
 /// An event of the calendar. Kept small, because the calendar moves it in memory.
@@ -63,6 +64,8 @@ pub(crate) struct Context<'a> {
     pub egress: &'a mut dyn Egress,
     /// The clock that drives the engine; `None` if the engine is stepped.
     pub clock: Option<&'a dyn Clock>,
+    /// How segments are gathered on busy wires.
+    pub gathering: Gathering,
     /// Set by an element that changed a state that shortcuts through switches depend on.
     pub ways_changed: bool,
 }

@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::frame::Pool;
 use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
 use crate::link::in_flight::{InFlight, InFlightQueue};
+use crate::link::load::Gathering;
 use crate::link::wire::gather::Gathers;
 use crate::link::wire::{Wire, WirePlace};
 use crate::medium::RadioId;
@@ -78,6 +79,7 @@ pub struct Engine {
     next_change: u32,
     work: VecDeque<HandOver>,
     arrivals: Vec<Instant>,
+    host_busy: bool,
 }
 
 impl Engine {
@@ -101,6 +103,7 @@ impl Engine {
             next_change: 0,
             work: VecDeque::with_capacity(64),
             arrivals: Vec::with_capacity(64),
+            host_busy: false,
         }
     }
 
@@ -134,6 +137,13 @@ impl Engine {
     /// If the port belongs to another engine.
     pub fn let_gather(&mut self, port: PortId, gathers: Gathers) {
         self.ports[port.index()].gathers = gathers;
+    }
+
+    /// Tells whether the host that drives the engine is busy with it: on busy links segments are then
+    /// handed over together for up to twice as long, because a hand-over costs the host about the
+    /// same for one and for many. False at first.
+    pub fn set_host_busy(&mut self, busy: bool) {
+        self.host_busy = busy;
     }
 
     /// Adds a switch or hub.
@@ -307,6 +317,7 @@ impl Engine {
                 arrivals: &mut self.arrivals,
                 egress: &mut *egress,
                 clock,
+                gathering: Gathering::on(self.host_busy),
                 ways_changed: false,
             };
             let (wires, switches, areas) = (&mut self.wires, &mut self.switches, &mut self.areas);

@@ -366,7 +366,7 @@ impl Wire {
         let now = context.now;
         let frame = flight.frame;
         let (mut first, mut last) = self.occupy(now, behind, &frame);
-        self.load.sent(now.since(self.free), last.since(now), self.coalesce);
+        self.load.sent(now.since(self.free), last.since(now), self.coalesce, context.gathering);
         self.free = last + self.gap;
         self.serializer.pause(self.gap);
         if flight.last > now {

@@ -211,6 +211,11 @@ pub struct Outcome {
 
 /// Sends over a chain of routers whose ports gather segments for `coalesce_ns`.
 pub fn chain(hops: &[Hop], sends: &[Send], coalesce_ns: u64) -> Outcome {
+    chain_on(&[false], hops, sends, coalesce_ns)
+}
+
+/// As [`chain`], on a host that is busy or not in turn.
+pub fn chain_on(host_busy: &[bool], hops: &[Hop], sends: &[Send], coalesce_ns: u64) -> Outcome {
     let mut engine = Engine::new(1);
     let mut nodes = Nodes::default();
     let mut links = Vec::new();
@@ -276,7 +281,8 @@ pub fn chain(hops: &[Hop], sends: &[Send], coalesce_ns: u64) -> Outcome {
         nodes.onward.insert((at, nodes.count), onward);
         nodes.count += 1;
     }
-    loop {
+    for &busy in host_busy.iter().cycle() {
+        engine.set_host_busy(busy);
         let onward = nodes.onward.keys().next().map(|&(at, _)| at);
         let next = engine.next_at().map(Instant::nanos);
         let Some(now) = onward.into_iter().chain(next).min() else { break };

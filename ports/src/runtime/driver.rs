@@ -21,6 +21,7 @@ use crate::port::Port;
 use crate::runtime::affinity::Affinity;
 use crate::runtime::background::Pending;
 use crate::runtime::coalescing::Coalescing;
+use crate::runtime::host_load::HostLoad;
 use crate::runtime::idle_poll::IdlePoll;
 use crate::runtime::idle_time::Polled;
 use crate::runtime::lateness::Histogram;
@@ -262,6 +263,8 @@ impl Loop {
         self.set_policy(&mut spin_policy);
         let mut coalescing = Coalescing::default();
         let mut woken = looked;
+        let mut host_load = HostLoad::default();
+        let mut ended = looked;
         self.driven.status.begin(looked);
         loop {
             let look = self.look(looked, &mut spin_policy, coalescing.wait())?;
@@ -301,6 +304,8 @@ impl Loop {
             second.busy += busy;
             second.stall = second.stall.max(busy);
             second.turns += 1;
+            self.driven.world.engine.set_host_busy(host_load.turn(busy, end.since(ended)));
+            ended = end;
             if self.driven.status.close(end, SECOND) {
                 self.driven.world.each_second();
                 self.set_policy(&mut spin_policy);

@@ -7,6 +7,7 @@
 //! | [`wall_clock`] | the clock that the engine follows |
 //! | `spin_policy` | when to sleep and when to spin |
 //! | `coalescing` | fewer wakes for dense streams of frames |
+//! | `host_load` | whether the loop is busy, so that the engine hands over more segments at once |
 //! | `priority`, `affinity`, `pm_qos` | the thread's scheduling class, its processor, processor sleep states |
 //! | [`idle_poll`], `idle_time` | threads that keep idle processors from halting; how idle each is |
 //! | `periodic`, `signals` | threads that act once in each period; signals of the process |
@@ -17,6 +18,7 @@ mod affinity;
 pub mod background;
 mod coalescing;
 pub mod driver;
+mod host_load;
 pub mod idle_poll;
 mod idle_time;
 pub mod lateness;

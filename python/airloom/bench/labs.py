@@ -16,11 +16,14 @@ from typing import Any
 from airloom.host import binaries
 from airloom.lab.lab import Lab
 from airloom.measure.flow import FlowReading
+from airloom.measure.iperf3 import Iperf3Reading
 from airloom.planning import default_image
 from airloom.scenario.model import Link, Node, Queue, Scenario, Switch, Topology
 
 ETHERNET = 24
 """Overhead of a frame on the wire in octets: preamble 8, frame check sequence 4, gap 12."""
+SLOW_START = 1_000_000_000
+"""Time in ns at the begin of a TCP flow that is not measured."""
 HEADERS = 14 + 20 + 8
 """Overhead of a UDP datagram's frame in octets, without the frame check sequence."""
 
@@ -57,17 +60,13 @@ def up(scenario: Scenario) -> Iterator[Lab]:
 
 
 def tcp(lab: Lab, source: str, to: str, seconds: int) -> float:
-    """Returns TCP goodput in bit/s by iperf3 with cubic, without the first second."""
+    """Returns TCP goodput in bit/s by iperf3 with cubic, without the first second (slow start)."""
     reading = lab.measure(
         iperf3={"from": source, "to": to, "duration": f"{seconds} s", "congestion": "cubic"}
     )
-    samples = reading.samples()
-    rates = [
-        value.as_py()
-        for metric, value in zip(samples["metric"], samples["value"], strict=True)
-        if metric.as_py() == "throughput"
-    ]
-    return statistics.fmean(rates[1:])
+    assert isinstance(reading, Iperf3Reading)
+    later = [one for one in reading.received if one.start >= SLOW_START]
+    return sum(one.octets for one in later) * 8e9 / (later[-1].end - later[0].start)
 
 
 def flood(lab: Lab, source: str, to: str, frame: int, seconds: int) -> float:

@@ -47,7 +47,7 @@ impl Wire {
         account.queue_highest.octets = account.queue_highest.octets.max(queue.octets);
         let rest = begin.since(self.free);
         let end = self.serializer.send(begin, begin > at, self.charge.of_frame(octets));
-        self.load.sent(rest, end.since(begin), self.coalesce);
+        self.load.sent(rest, end.since(begin), self.coalesce, context.gathering);
         self.free = end;
         self.entered = at;
         let arrives = self.order(end + self.delay);
@@ -93,7 +93,7 @@ impl Wire {
         {
             let begin = self.free;
             self.free = self.serializer.send(begin, true, charged);
-            self.load.sent(Span::ZERO, self.free.since(begin), self.coalesce);
+            self.load.sent(Span::ZERO, self.free.since(begin), self.coalesce, context.gathering);
             let at = self.order(self.free + self.delay);
             self.in_flight.append(self.receiver.sees(at));
         }

@@ -100,8 +100,8 @@ class Direction(Model):
     coalesce: Duration | None = Field(
         default=None,
         description="maximum time for which segments of a TCP or UDP super-frame gather at a node, to be "
-        "handed over together, each with its own time; up to five times as long while the link is busy; "
-        "200 us by default, 0 hands over each alone",
+        "handed over together, each with its own time; up to five times as long while the link is busy, "
+        "and ten times while the engine is busy too; 200 us by default, 0 hands over each alone",
     )
     late: Literal["catch-up", "slip"] | None = Field(
         default=None,
