@@ -79,7 +79,7 @@ pub struct Engine {
     next_change: u32,
     work: VecDeque<HandOver>,
     arrivals: Vec<Instant>,
-    host_busy: bool,
+    gathering: Gathering,
 }
 
 impl Engine {
@@ -103,7 +103,7 @@ impl Engine {
             next_change: 0,
             work: VecDeque::with_capacity(64),
             arrivals: Vec::with_capacity(64),
-            host_busy: false,
+            gathering: Gathering::on(false),
         }
     }
 
@@ -143,7 +143,7 @@ impl Engine {
     /// handed over together for up to twice as long, because a hand-over costs the host about the
     /// same for one and for many. False at first.
     pub fn set_host_busy(&mut self, busy: bool) {
-        self.host_busy = busy;
+        self.gathering = Gathering::on(busy);
     }
 
     /// Adds a switch or hub.
@@ -317,7 +317,7 @@ impl Engine {
                 arrivals: &mut self.arrivals,
                 egress: &mut *egress,
                 clock,
-                gathering: Gathering::on(self.host_busy),
+                gathering: self.gathering,
                 ways_changed: false,
             };
             let (wires, switches, areas) = (&mut self.wires, &mut self.switches, &mut self.areas);
