@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from airloom.experiments import capacity_search
 from airloom.host import binaries
 from airloom.lab.lab import Lab
 from airloom.measure.flow import FlowReading
-from airloom.measure.iperf3 import Iperf3Reading
 from airloom.planning import default_image
 from airloom.scenario.model import Link, Node, Queue, Scenario, Switch, Topology
 
 ETHERNET = 24
 """Overhead of a frame on the wire in octets: preamble 8, frame check sequence 4, gap 12."""
-SLOW_START = 1_000_000_000
-"""Time in ns at the begin of a TCP flow that is not measured."""
 HEADERS = 14 + 20 + 8
 """Overhead of a UDP datagram's frame in octets, without the frame check sequence."""
 
@@ -61,12 +59,8 @@ def up(scenario: Scenario) -> Iterator[Lab]:
 
 def tcp(lab: Lab, source: str, to: str, seconds: int) -> float:
     """Returns TCP goodput in bit/s by iperf3 with cubic, without the first second (slow start)."""
-    reading = lab.measure(
-        iperf3={"from": source, "to": to, "duration": f"{seconds} s", "congestion": "cubic"}
-    )
-    assert isinstance(reading, Iperf3Reading)
-    later = [one for one in reading.received if one.start >= SLOW_START]
-    return sum(one.octets for one in later) * 8e9 / (later[-1].end - later[0].start)
+    reading = lab.measure(iperf3=capacity_search.flow(source, to, seconds))
+    return statistics.fmean(capacity_search.settled(reading.samples().to_pandas()))
 
 
 def flood(lab: Lab, source: str, to: str, frame: int, seconds: int) -> float:

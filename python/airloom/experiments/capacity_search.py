@@ -14,6 +14,7 @@ import shutil
 import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airloom.errors import RunError
 from airloom.planning import default_image, inputs
@@ -22,6 +23,9 @@ from airloom.report.figures import Line, Role
 from airloom.results import Ledger, RunReader, Verdict, sweep
 from airloom.runs import batch
 from airloom.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 POINTS = "points"
 """Folder of the individual runs."""
@@ -123,13 +127,17 @@ def value(reader: RunReader, name: str, metric: str) -> float:
 
 
 def steady(reader: RunReader, name: str) -> float:
-    """Returns the mean throughput in bit/s without the first second, TCP's start-up phase."""
-    rows = reader.samples(name)
-    rates = rows[rows.metric == "throughput"]
-    settled = rates[rates.t_ns >= rates.t_ns.min() + SETTLING].value.tolist()
-    if not settled:
+    """Returns the mean throughput of a flow in bit/s, as of :func:`settled`."""
+    rates = settled(reader.samples(name))
+    if not rates:
         raise RunError("experiment.unmeasured", f"{name} lasted too short", where=str(reader.folder))
-    return statistics.fmean(settled)
+    return statistics.fmean(rates)
+
+
+def settled(samples: pd.DataFrame) -> list[float]:
+    """Returns the throughput of each interval in bit/s without the first second, TCP's start-up phase."""
+    rates = samples[samples.metric == "throughput"]
+    return [float(one) for one in rates[rates.t_ns >= rates.t_ns.min() + SETTLING].value]
 
 
 def flow(source: str, to: str, seconds: int) -> dict[str, str]:
