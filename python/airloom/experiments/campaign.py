@@ -250,7 +250,8 @@ class Campaign:
             else:
                 reader = self.run(case, one.tries)
                 figures, valid = one.read(case, reader), capacity_search.believable([reader])
-                one.tries = one.tries if valid else 1
+                if not valid:
+                    one.tries = 1
             self.found.add(case.labels, figures, valid=valid)
             self._measured[case.name] = point(case.labels)
         except Interrupted:
@@ -270,11 +271,12 @@ class Campaign:
 
         A run that the machine makes ``invalid`` is made again, until ``tries`` were made.
         """
-        done, began = self._is_done(case), time.monotonic()
-        reader = capacity_search.point(
-            self.folder, case.name, case.scenario, capture=case.capture, tries=tries
-        )
-        if not done:
+        reader = capacity_search.kept(self.folder, case.name, case.scenario)
+        if reader is None:
+            began = time.monotonic()
+            reader = capacity_search.point(
+                self.folder, case.name, case.scenario, capture=case.capture, tries=tries
+            )
             self._overheads.append(max(0.0, time.monotonic() - began - case.seconds))
         return reader
 
