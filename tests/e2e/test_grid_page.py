@@ -191,10 +191,10 @@ def test_the_run_of_a_reservation_is_watched_through_a_link_until_it_ends(
             page.get_by_role("row").filter(has_text="watched").wait_for()
         with page.expect_popup() as popup:
             link.click()
-        popup.value.get_by_text("running").wait_for()
+        popup.value.locator("#phase").get_by_text("running").wait_for()
         assert popup.value.evaluate("window.opener") is None
         run.send_signal(signal.SIGINT)
-        popup.value.get_by_text("ended").wait_for()
+        popup.value.locator("#phase").get_by_text("ended").wait_for()
         run.wait(60)
         assert server.must("GET", f"/v1/reservations/{identity}")["live"] is None
         assert page.wrong == []
