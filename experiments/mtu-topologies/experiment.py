@@ -30,6 +30,8 @@ PAIRS = ((10, 10), (100, 10), (100, 100))
 LINKS = (10, 100)
 MOST = 5
 """Most runs of a cell."""
+UDP_SECONDS, TCP_SECONDS, QUICK_SECONDS = 2.5, 5.0, 1.5
+"""Duration of flows: UDP is even from its first frame, TCP has to settle."""
 MININET_SECONDS = 5.0
 """What a run on Mininet takes beside its flows."""
 UDP_WITHIN, TCP_WITHIN = 0.5, 2
@@ -127,17 +129,19 @@ def _times(readings: Sequence[FlowReading], path: float | None) -> Figures:
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """All cells on both networks; finished runs are kept when it is run again."""
-    seconds = extent.choose(full=5.0, quick=1.5, smoke=1.5)
+    udp = extent.choose(full=UDP_SECONDS, quick=QUICK_SECONDS, smoke=QUICK_SECONDS)
+    tcp = extent.choose(full=TCP_SECONDS, quick=QUICK_SECONDS, smoke=QUICK_SECONDS)
     shapes = extent.choose(full=SHAPES, quick=SHAPES, smoke=SHAPES[-1:])
     cells = list(_cells(extent, shapes))
     rule = extent.repetitions("of_ideal", most=MOST)
     with Campaign.of(__file__, folder, progress=progress, kinds=("netns",)) as campaign:
-        cases = [_here(cell, seconds) for cell in cells]
+        timed = [(cell, udp if cell.load is not None else tcp) for cell in cells]
+        cases = [_here(cell, seconds) for cell, seconds in timed]
         absent = installed_mininet.lacks()
         if absent:
             campaign.note(f"without Mininet: {absent}")
         else:
-            cases += [_on_mininet(cell, seconds) for cell in cells]
+            cases += [_on_mininet(cell, seconds) for cell, seconds in timed]
         known = {_key(cell.labels(HERE)): cell for cell in cells}
         campaign.measure(cases, lambda case, reader: known[_key(case.labels)].figures(reader.folder), rule)
         campaign.judge(lambda: _claims(campaign, cells, shapes))

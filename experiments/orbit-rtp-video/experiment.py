@@ -30,7 +30,7 @@ def run(
     """Streams to every slice's client at several bit rates."""
     video.need_ffmpeg()
     rates = extent.choose(full=(0.3, 0.5, 1, 2, 3, 4, 5), quick=(0.5, 3), smoke=(0.5,))
-    seconds = extent.choose(full=30, quick=6, smoke=3)
+    seconds = extent.choose(full=15, quick=6, smoke=3)
     platforms = orbit.platforms(kinds, theirs=extent)
     with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
