@@ -109,6 +109,20 @@ fn a_rate_is_never_exceeded() {
     assert_eq!(driven.world.engine.ledger().host_lost.total().frames, 0);
 }
 
+#[test]
+fn the_engine_is_told_whether_the_loop_is_busy() {
+    let driver = Driver::start(World::new(1)).expect("the kernel has what a loop needs");
+    let is_busy = || driver.ask(|driven| driven.world.engine.is_host_busy()).expect("the loop runs");
+    assert!(!is_busy());
+    // The loop works while it executes a command: one turn that is longer than the window of the mean.
+    driver.ask(|_| std::thread::sleep(Duration::from_millis(200))).expect("the loop runs");
+    assert!(is_busy());
+    std::thread::sleep(Duration::from_millis(200));
+    // Each turn begins with what the one before has told, so that the second sees the rest.
+    is_busy();
+    assert!(!is_busy());
+}
+
 /// Sends from node 1 to node 2 until frames are lost because node 2 is gone.
 fn send_until_lost(namespaces: &[netns::Namespace], driver: &Driver) {
     let a = world::udp(&namespaces[0], "10.0.0.1:7");

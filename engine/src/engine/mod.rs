@@ -146,6 +146,12 @@ impl Engine {
         self.gathering = Gathering::on(busy);
     }
 
+    /// What [`Engine::set_host_busy`] told last.
+    #[must_use]
+    pub fn is_host_busy(&self) -> bool {
+        self.gathering == Gathering::on(true)
+    }
+
     /// Adds a switch or hub.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::time::Span;
 const PART: u64 = 8;
 
 /// How segments are gathered on a busy wire.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gathering {
     /// For at most so many times the span for which they are gathered on a wire that rests.
     most: u64,
