@@ -274,7 +274,7 @@ class Campaign:
         reader = capacity_search.kept(self.folder, case.name, case.scenario)
         if reader is None:
             began = time.monotonic()
-            reader = capacity_search.point(
+            reader = capacity_search.made(
                 self.folder, case.name, case.scenario, capture=case.capture, tries=tries
             )
             self._overheads.append(max(0.0, time.monotonic() - began - case.seconds))

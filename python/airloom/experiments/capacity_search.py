@@ -73,15 +73,22 @@ def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
 def point(
     folder: Path, name: str, scenario: Scenario, *, capture: bool | Capture = False, tries: int = 1
 ) -> RunReader:
-    """Returns the run of that name: the stored one or a new one, optionally with a capture.
+    """Returns the run of that name: the stored one (:func:`kept`) or a new one (:func:`made`)."""
+    done = kept(folder, name, scenario)
+    if done is not None:
+        return done
+    return made(folder, name, scenario, capture=capture, tries=tries)
+
+
+def made(
+    folder: Path, name: str, scenario: Scenario, *, capture: bool | Capture = False, tries: int = 1
+) -> RunReader:
+    """Makes the run of that name, optionally with a capture, and replaces a stored one.
 
     A run that the machine made ``invalid`` is made again, until ``tries`` were made. Containers without
     an image contain this machine's programs.
     """
     scenario = default_image.provided(scenario)
-    done = kept(folder, name, scenario)
-    if done is not None:
-        return done
     place = folder / POINTS / name
     if place.exists():
         shutil.rmtree(place)

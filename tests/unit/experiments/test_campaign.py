@@ -85,12 +85,12 @@ def test_what_cannot_be_right_is_shown_without_a_claim(tmp_path: Path) -> None:
 
 
 def test_runs_are_gathered_counted_and_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
+    def made(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         if name.startswith("bad"):
             raise RunError("test.bad", "it broke")
         return reader(scenario.seed)
 
-    monkeypatch.setattr(capacity_search, "point", point)
+    monkeypatch.setattr(capacity_search, "made", made)
     said: list[str] = []
     seeds: list[int] = []
 
@@ -128,13 +128,13 @@ def repeated(
     said: list[str] = []
     given = {name: iter(each) for name, each in values.items()}
 
-    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
+    def made(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         value = next(given[name.rpartition("-r")[0]])
         made = reader(scenario.seed, "invalid" if value < 0 else "valid")
         made.value = abs(value)
         return made
 
-    monkeypatch.setattr(capacity_search, "point", point)
+    monkeypatch.setattr(capacity_search, "made", made)
     with campaign(tmp_path, said) as made:
         made.measure(cases(*values), lambda _, one: {"rate": (one.value, "bit/s")}, rule)
 
@@ -228,7 +228,7 @@ def test_a_run_that_gives_figures_to_two_points_is_run_further_for_either(
         made.found.add({"platform": "wire"}, {"rate": (next(values), "bit/s")})
         return {"rate": (200.0, "bit/s")}
 
-    monkeypatch.setattr(capacity_search, "point", lambda folder, name, scenario, **_: reader(scenario.seed))
+    monkeypatch.setattr(capacity_search, "made", lambda folder, name, scenario, **_: reader(scenario.seed))
     with campaign(tmp_path) as made:
         found = made.measure(cases("receiver"), read, Repetitions(("rate",)))
         made.judge(
@@ -300,7 +300,7 @@ def test_a_claim_that_floods_takes_invalid_runs(tmp_path: Path) -> None:
 def test_runs_of_a_claim_that_floods_do_not_make_the_experiment_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, floods: bool, status: str
 ) -> None:
-    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> RunReader:
+    def made(folder: Path, name: str, scenario: Scenario, **_: Any) -> RunReader:
         place = folder / capacity_search.POINTS / name
         lost = name.startswith("flooded")
         verdict = Verdict(status="invalid" if lost else "valid", reasons=("frames lost",) * lost)
@@ -311,7 +311,7 @@ def test_runs_of_a_claim_that_floods_do_not_make_the_experiment_invalid(
     def read(*_: Any) -> dict[str, tuple[float, str]]:
         return {"rate": (8.0, "bit/s")}
 
-    monkeypatch.setattr(capacity_search, "point", point)
+    monkeypatch.setattr(capacity_search, "made", made)
     with campaign(tmp_path) as made:
         found = made.measure(cases("flooded", "calm"), read, Repetitions.fixed(2, "rate"))
         rates = {name: found.sample("rate", platform=name) for name in ("flooded", "calm")}
@@ -328,11 +328,11 @@ def test_an_invalid_run_is_made_again_until_its_point_is_known_to_overload(
 ) -> None:
     tries: list[tuple[str, int]] = []
 
-    def point(folder: Path, name: str, scenario: Scenario, **more: Any) -> Any:
+    def made(folder: Path, name: str, scenario: Scenario, **more: Any) -> Any:
         tries.append((name, more["tries"]))
         return reader(scenario.seed, "invalid" if name.startswith("loaded") else "valid")
 
-    monkeypatch.setattr(capacity_search, "point", point)
+    monkeypatch.setattr(capacity_search, "made", made)
     with campaign(tmp_path) as made:
         rule = Repetitions.fixed(2, "rate")
         made.measure(cases("calm", "loaded"), lambda *_: {"rate": (1.0, "bit/s")}, rule)
@@ -346,7 +346,7 @@ def test_an_invalid_run_is_made_again_until_its_point_is_known_to_overload(
 def test_what_the_machine_lacks_for_every_run_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
+    def made(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         if name.startswith("lacking"):
             raise HostError("host.lacks", f"nothing for {name}", cure="get it")
         return reader(scenario.seed)
@@ -354,7 +354,7 @@ def test_what_the_machine_lacks_for_every_run_is_named(
     def read(*_: Any) -> dict[str, tuple[float, str]]:
         return {"rate": (1.0, "bit/s")}
 
-    monkeypatch.setattr(capacity_search, "point", point)
+    monkeypatch.setattr(capacity_search, "made", made)
     with campaign(tmp_path) as made:
         made.measure(cases("lacking-a", "lacking-b"), read, Repetitions.fixed(1, "rate"))
         with pytest.raises(HostError, match="nothing for lacking-a-r00"):
@@ -417,7 +417,7 @@ def searched(
     """A search over chains whose flows are ``flows(nodes, run)``; an error of it is a failed run."""
     asked: list[int] = []
 
-    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
+    def made(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         nodes, number = (int(part.lstrip("r")) for part in name.split("-")[1:])
         asked.append(nodes)
         status, place = judged(nodes, number), folder / capacity_search.POINTS / name
@@ -440,7 +440,7 @@ def searched(
             kinds.SLOWER: (min(forward, backward), "bit/s"),
         }
 
-    monkeypatch.setattr(capacity_search, "point", point)
+    monkeypatch.setattr(capacity_search, "made", made)
     rule = Repetitions((kinds.SLOWER,), least=runs, most=runs)
     with campaign(tmp_path) as made:
         series = kinds.both_ways(made, {"kind": "uml"}, case, read, rule, ladder, 100.0, halve=halve)
@@ -594,13 +594,13 @@ def test_a_claim_about_every_run_needs_several_and_one_counterexample(
 def test_kinds_that_do_not_work_are_named_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
+    def made(folder: Path, name: str, scenario: Scenario, **_: Any) -> Any:
         if scenario.kind == "uml":
             raise RunError("test.no-kernel", "no kernel")
         echo = SimpleNamespace(metric="rtt_max", mean=None if scenario.kind == "container" else 1.0)
         return SimpleNamespace(result=SimpleNamespace(measurements=[echo]))
 
-    monkeypatch.setattr(capacity_search, "point", point)
+    monkeypatch.setattr(capacity_search, "made", made)
     works, fails = usable_kinds.kinds(tmp_path, lambda _: None, Extent.QUICK, without=("native",))
     assert works == ["netns"]
     assert fails["uml"] == "no kernel [test.no-kernel]"

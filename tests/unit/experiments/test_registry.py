@@ -38,7 +38,7 @@ def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothin
 ) -> None:
     checked: list[str] = []
 
-    def point(folder: Path, name: str, scenario: Scenario, **_: Any) -> RunReader:
+    def made(folder: Path, name: str, scenario: Scenario, **_: Any) -> RunReader:
         # A repetition differs by its seed alone, and a search for the first deviation would never end.
         if not name.endswith(("-r00", "-r")) and "-r" in name:
             raise RunError("test.repeated", "not run")
@@ -49,9 +49,9 @@ def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothin
         raise RunError("test.not-run", "not run")
 
     def measured(place: Path, scenario: Scenario, measure: Any) -> Any:
-        point(place.parent, place.name, scenario)
+        made(place.parent, place.name, scenario)
 
-    monkeypatch.setattr(capacity_search, "point", point)
+    monkeypatch.setattr(capacity_search, "made", made)
     monkeypatch.setattr(outside, "measured", measured)
     found = registry.find(name)
     run = found.load()
