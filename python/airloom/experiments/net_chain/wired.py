@@ -7,11 +7,11 @@ from typing import Any
 from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Case
 from airloom.experiments.found import Figures, Sample
-from airloom.experiments.net_chain import kinds
+from airloom.experiments.net_chain import ENGINE, kinds
 from airloom.experiments.net_chain.kinds import Series
 from airloom.results import RunReader
-from airloom.scenario.model import Engine, Scenario
 from airloom.scenario.model import Measurement as Wanted
+from airloom.scenario.model import Scenario
 from airloom.scenario.topology import builders
 
 RATE = 100_000_000
@@ -90,8 +90,7 @@ def _case(
     scenario = Scenario(
         name=f"net-wired-chain-{name}",
         kind=kind,
-        # A chain of two nodes is idle most of the time: on a busy hypervisor its processors would wake late.
-        engine=Engine(idle="poll"),
+        engine=ENGINE,
         topology=builders.chain(nodes, rate="100 Mbit/s", queue={"packets": 200}, **link),
         measurements=tools,
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from airloom.experiments.net_chain import ENGINE
 from airloom.host.binaries import shipped
 from airloom.scenario.model import Measurement, Scenario
 
@@ -75,8 +76,7 @@ class Chain:
             "nodes": {f"n{number}": self._node(number) for number in numbers},
             "programs": programs,
             "measurements": measurements,
-            # As for wired chains: on a busy hypervisor processors that halt would wake late.
-            "engine": {"idle": "poll"},
+            "engine": ENGINE,
             # The daemons manage host routes, so each node is a network of its own.
             "addresses": {"ipv4": None},
         }
