@@ -69,6 +69,11 @@ class Cell:
         """Whether the load is below the link."""
         return self.load is not None and self.load < self.link
 
+    def seconds(self, extent: Extent) -> float:
+        """Returns how long its flows last."""
+        full = TCP_SECONDS if self.load is None else UDP_SECONDS
+        return extent.choose(full=full, quick=QUICK_SECONDS, smoke=QUICK_SECONDS)
+
     def labels(self, network: str) -> dict[str, str]:
         """The labels of its figures on a network."""
         return {
@@ -129,19 +134,16 @@ def _times(readings: Sequence[FlowReading], path: float | None) -> Figures:
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """All cells on both networks; finished runs are kept when it is run again."""
-    udp = extent.choose(full=UDP_SECONDS, quick=QUICK_SECONDS, smoke=QUICK_SECONDS)
-    tcp = extent.choose(full=TCP_SECONDS, quick=QUICK_SECONDS, smoke=QUICK_SECONDS)
     shapes = extent.choose(full=SHAPES, quick=SHAPES, smoke=SHAPES[-1:])
     cells = list(_cells(extent, shapes))
     rule = extent.repetitions("of_ideal", most=MOST)
     with Campaign.of(__file__, folder, progress=progress, kinds=("netns",)) as campaign:
-        timed = [(cell, udp if cell.load is not None else tcp) for cell in cells]
-        cases = [_here(cell, seconds) for cell, seconds in timed]
+        cases = [_here(cell, cell.seconds(extent)) for cell in cells]
         absent = installed_mininet.lacks()
         if absent:
             campaign.note(f"without Mininet: {absent}")
         else:
-            cases += [_on_mininet(cell, seconds) for cell, seconds in timed]
+            cases += [_on_mininet(cell, cell.seconds(extent)) for cell in cells]
         known = {_key(cell.labels(HERE)): cell for cell in cells}
         campaign.measure(cases, lambda case, reader: known[_key(case.labels)].figures(reader.folder), rule)
         campaign.judge(lambda: _claims(campaign, cells, shapes))
