@@ -18,6 +18,7 @@ from airloom.experiments import mtu
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Figures, Found, Labels, Sample, each
+from airloom.experiments.polling import POLLING
 from airloom.measure import flow
 from airloom.measure.flow import FlowReading
 from airloom.report.figures import Figure, Line
@@ -35,6 +36,9 @@ FILLED = 0.95
 if that stands still for a while because the machine is late."""
 WAITING = 100
 """Frames that may wait in a queue, and in front of a link."""
+RECEIVE_BUFFER = 200_000
+"""Octets that the kernel of a TCP receiver buffers at most, with what it needs for each packet: less than
+WAITING of the smallest frames take, so that a flow alone in its queue loses none. See mtu.RECEIVE_BUFFER."""
 UDP, TCP, SILENT = "udp", "tcp", "silent"
 """The flow with the guarantee: at OFFERED of it, as fast as it can, and absent."""
 OFFERED = 0.95
@@ -128,7 +132,9 @@ class Cell:
                 own |= {"frame": f"{self.frame} B", "rate": f"{rate} bit/s", "rate_of": "frame"}
             measurements.append({"name": "own", "traffic": own})
         if self.network == MININET:
-            return mtu.FORK.scenario(f"mtu-{self.name}", self.link, mtu.mtu_of(self.frame), measurements)
+            return mtu.FORK.scenario(
+                f"mtu-{self.name}", self.link, mtu.mtu_of(self.frame), measurements, host=self._host()
+            )
         return self._routed(measurements)
 
     def _routed(self, measurements: list[dict[str, Any]]) -> Scenario:
@@ -159,12 +165,16 @@ class Cell:
         return Scenario.model_validate(
             {
                 "name": f"mtu-{self.name}",
-                "nodes": {one: {} for one in (*hosts, "r1")},
+                "nodes": {**{one: self._host() for one in hosts}, "r1": {}},
                 "links": links,
                 "programs": programs,
                 "measurements": measurements,
+                "engine": POLLING,
             }
         )
+
+    def _host(self) -> dict[str, Any]:
+        return mtu.receiving(RECEIVE_BUFFER) if self.flow == TCP else {}
 
     def _classes(self) -> list[str]:
         """Below the class of the link, 5:1, one for all and one for the flow, by its sender's address."""
@@ -234,7 +244,7 @@ def _rate(times: Any, octets: Any, begin: int, end: int) -> float:
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """All cells on both networks; finished runs are kept when it is run again."""
-    seconds = extent.choose(full=5.0, quick=2.5, smoke=1.5)
+    seconds = extent.choose(full=3.5, quick=2.5, smoke=1.5)
     absent = installed_mininet.lacks()
     cells = list(_cells(extent, (HERE,) if absent else (HERE, MININET)))
     rule = extent.repetitions("of_due", "of_passed", most=MOST)

@@ -99,8 +99,14 @@ class Cell:
                 {"name": f"before-{number}", "ping": ping},
                 {"name": f"flow-{number}", "traffic": flow},
             ]
-        name = f"mtu-{self.name}"
-        return self.shape.scenario(name, self.link, mtu.mtu_of(self.frame), measurements, **link)
+        return self.shape.scenario(
+            f"mtu-{self.name}",
+            self.link,
+            mtu.mtu_of(self.frame),
+            measurements,
+            host=mtu.receiving(mtu.RECEIVE_BUFFER) if self.load is None else None,
+            **link,
+        )
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from airloom.experiments.polling import POLLING
 from airloom.measure import flow
 from airloom.measure.flow import FlowReading
 from airloom.scenario.model import Scenario
@@ -26,6 +27,11 @@ TCP_HEADERS = 52
 """Octets of IPv4, TCP and its time stamps in a full packet (RFC 791, RFC 9293, RFC 7323)."""
 PACKETS = 1000
 """Frames that may wait for a link, and what Mininet's links have."""
+RECEIVE_BUFFER = 500_000
+"""Octets that the kernel of a TCP receiver buffers at most, with what it needs for each packet. Less is on
+the way, also of two flows less than PACKETS of the smallest frames, so that none is lost: after a loss the
+program gets the octets behind it all at once, up to a second late, and a rate of few seconds could exceed
+that of the link."""
 WARM_UP = 1_000_000_000
 """ns from the first arrival that a rate of TCP leaves out: slow start."""
 
@@ -67,22 +73,25 @@ class Shape:
         mtu: int,
         measurements: Sequence[Mapping[str, Any]],
         *,
+        host: Mapping[str, Any] | None = None,
         switch: Mapping[str, Any] | None = None,
         other: Mapping[str, Any] | None = None,
         **link: Any,
     ) -> Scenario:
         """The network with links of ``rate`` Mbit/s and packets of ``mtu`` octets.
 
-        ``switch`` adds to each switch, ``link`` to each link, and ``other`` to the scenario.
+        ``host`` adds to each host, ``switch`` to each switch, ``link`` to each link, and ``other`` to the
+        scenario.
         """
         wire = {"rate": f"{rate} Mbit/s", "mtu": mtu, "queue": {"packets": PACKETS}, **link}
         return Scenario.model_validate(
             {
                 "name": name,
-                "nodes": {one: {} for one in self.names if not one.startswith("s")},
+                "nodes": {one: dict(host or {}) for one in self.names if not one.startswith("s")},
                 "switches": {one: dict(switch or {}) for one in self.names if one.startswith("s")},
                 "links": [{"ends": list(ends), **wire} for ends in self.links],
                 "measurements": list(measurements),
+                "engine": POLLING,
                 **(other or {}),
             }
         )
@@ -110,6 +119,11 @@ def mtu_of(frame: int) -> int:
     return frame - HEADER_AND_CHECK
 
 
+def receiving(octets: int) -> dict[str, Any]:
+    """What a host adds whose kernel buffers at most so many octets of a TCP connection."""
+    return {"sysctl": {"net.ipv4.tcp_rmem": f"4096 65536 {octets}"}}
+
+
 def on_wire(frame: int, link: float) -> float:
     """How long a frame takes on a link of ``link`` Mbit/s: ns."""
     return (frame + GAP) * 8e3 / link
@@ -128,15 +142,16 @@ def ideal_tcp(frame: int, link: float) -> float:
 def together(readings: Sequence[FlowReading], frame: int | None) -> float:
     """bit/s of flows in the time that all of them have, without slow start where there are no frames.
 
-    ``frame`` is the size of the frames of UDP, in octets. Of each flow the rate is that between its first
-    and its last arrival within this time.
+    ``frame`` is the size of the frames of UDP, in octets. The rate is that between the first and the last
+    arrival of any flow within this time: a flow that gets nothing at first counts as such.
     """
     warm_up = 0 if frame else WARM_UP
     begin = max(int(one.arrivals.min()) for one in readings) + warm_up
     end = min(int(one.arrivals.max()) for one in readings)
-    total = 0.0
-    for one in readings:
-        inside = (one.arrivals >= begin) & (one.arrivals <= end)
-        octets = np.full(inside.sum(), frame, np.int64) if frame else one.arrival_octets[inside]
-        total += flow.rate(one.arrivals[inside], octets) or 0.0
-    return total
+    times = np.concatenate([one.arrivals for one in readings])
+    if frame:
+        octets = np.full(times.size, frame, np.int64)
+    else:
+        octets = np.concatenate([one.arrival_octets for one in readings])
+    inside = (times >= begin) & (times <= end)
+    return flow.rate(times[inside], octets[inside]) or 0.0

@@ -1,9 +1,9 @@
 """A scenario on the installed Mininet: the same hosts, links, programs and measurements.
 
-Mininet gets of a scenario what it has itself: hosts, learning switches (Linux bridges), links of one MTU,
-shaped by ``TCLink`` to their rate, programs, and measurements by ping and by Airloom's generator, whose
-records lie in the same files as those of a run. Delay, loss and jitter need ``netem``, which not every
-kernel has; a scenario with them is refused.
+Mininet gets of a scenario what it has itself: hosts with their kernel settings, learning switches (Linux
+bridges), links of one MTU, shaped by ``TCLink`` to their rate, programs, and measurements by ping and by
+Airloom's generator, whose records lie in the same files as those of a run. Delay, loss and jitter need
+``netem``, which not every kernel has; a scenario with them is refused.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def describe(scenario: Scenario, folder: Path, shaping: Sequence[Shaping] = ()) 
         "switches": list(scenario.switches),
         "links": [[*link.ends, float(link.rate) / 1e6] for link in scenario.links if link.rate is not None],
         "mtu": mtus.pop(),
+        "sysctl": {name: node.sysctl for name, node in scenario.nodes.items() if node.sysctl},
         "shaping": [{"node": one.node, "peer": one.peer, "run": one.run} for one in shaping],
         "reached": _pairs(scenario),
         "programs": [*_programs(scenario, folder), *_measured(scenario, hosts, folder)],

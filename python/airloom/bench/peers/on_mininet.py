@@ -146,6 +146,11 @@ def network(file: str) -> dict[str, Any]:
             node.cmd(f"ip link set dev {interface} mtu {asked['mtu']}")
         if asked["six"] and name in asked["hosts"]:
             node.cmd(f"ip -6 address add {asked['hosts'][name]}/64 dev {names[0]} nodad")
+    for name, settings in asked["sysctl"].items():
+        for key, value in settings.items():
+            said = nodes[name].cmd(f"sysctl -q -w '{key}={value}' && echo set").strip()
+            if said != "set":
+                raise RuntimeError(f"{key}: {said}")
     for one in asked["shaping"]:
         node = nodes[one["node"]]
         own, _ = node.connectionsTo(nodes[one["peer"]])[0]

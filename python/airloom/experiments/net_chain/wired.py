@@ -7,8 +7,9 @@ from typing import Any
 from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Case
 from airloom.experiments.found import Figures, Sample
-from airloom.experiments.net_chain import ENGINE, kinds
+from airloom.experiments.net_chain import kinds
 from airloom.experiments.net_chain.kinds import Series
+from airloom.experiments.polling import POLLING
 from airloom.results import RunReader
 from airloom.scenario.model import Measurement as Wanted
 from airloom.scenario.model import Scenario
@@ -90,7 +91,7 @@ def _case(
     scenario = Scenario(
         name=f"net-wired-chain-{name}",
         kind=kind,
-        engine=ENGINE,
+        engine=POLLING,
         topology=builders.chain(nodes, rate="100 Mbit/s", queue={"packets": 200}, **link),
         measurements=tools,
     )

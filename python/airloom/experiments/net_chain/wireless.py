@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from airloom.experiments.net_chain import ENGINE
+from airloom.experiments.polling import POLLING
 from airloom.host.binaries import shipped
 from airloom.scenario.model import Measurement, Scenario
 
@@ -76,7 +76,7 @@ class Chain:
             "nodes": {f"n{number}": self._node(number) for number in numbers},
             "programs": programs,
             "measurements": measurements,
-            "engine": ENGINE,
+            "engine": POLLING,
             # The daemons manage host routes, so each node is a network of its own.
             "addresses": {"ipv4": None},
         }
