@@ -44,7 +44,7 @@ from airloom.units.figures import Quantity
 from airloom.units.text import seconds as in_words
 
 _CANNOT_RUN = "it cannot run"
-TRIES = 2
+TRIES = 3
 """Tries of a run that this machine makes ``invalid``, where a point is run several times."""
 OVERHEAD = 3.0
 """Estimated overhead of a run in seconds (bring-up, reading, writing) until runs were timed."""
