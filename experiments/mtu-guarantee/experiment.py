@@ -19,8 +19,6 @@ from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Figures, Found, Labels, Sample, each
 from airloom.experiments.polling import POLLING
-from airloom.measure import flow
-from airloom.measure.flow import FlowReading
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
 from airloom.scenario.model import Scenario
@@ -208,11 +206,12 @@ class Cell:
             begin, end = int(own.departures.min()), int(own.departures.max())
         begin += WARM_UP
         octets = self.frame - NOT_CHECKED
-        competing = _rate(greedy.arrivals, np.full(greedy.arrivals.size, octets), begin, end)
+        competing = mtu.rate_between(greedy.arrivals, mtu.counted_octets(greedy, octets), begin, end)
         found = {"greedy": (competing, "bit/s")}
         if self.flow == SILENT:
             return found | {"of_passed": (competing / self.passed, "1")}
-        rate = self.counted * _rate(own.arrivals, _octets(own, self.frame), begin, end)
+        received = mtu.counted_octets(own, None if self.flow == TCP else self.frame)
+        rate = self.counted * mtu.rate_between(own.arrivals, received, begin, end)
         found |= {
             "rate": (rate, "bit/s"),
             "of_due": (rate / self.due, "1"),
@@ -229,17 +228,6 @@ def _rates(rate: float, ceiling: float) -> str:
     """Of an HTB class."""
     bursts = [max(LARGE, round(BURST * one / 8)) for one in (rate, ceiling)]
     return f"rate {round(rate)}bit ceil {round(ceiling)}bit burst {bursts[0]}b cburst {bursts[1]}b"
-
-
-def _octets(reading: FlowReading, frame: int) -> Any:
-    if reading.protocol == "tcp":
-        return reading.arrival_octets
-    return np.full(reading.arrivals.size, frame)
-
-
-def _rate(times: Any, octets: Any, begin: int, end: int) -> float:
-    inside = (times >= begin) & (times <= end)
-    return flow.rate(times[inside], octets[inside]) or 0.0
 
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:

@@ -149,9 +149,16 @@ def together(readings: Sequence[FlowReading], frame: int | None) -> float:
     begin = max(int(one.arrivals.min()) for one in readings) + warm_up
     end = min(int(one.arrivals.max()) for one in readings)
     times = np.concatenate([one.arrivals for one in readings])
-    if frame:
-        octets = np.full(times.size, frame, np.int64)
-    else:
-        octets = np.concatenate([one.arrival_octets for one in readings])
+    octets = np.concatenate([counted_octets(one, frame) for one in readings])
+    return rate_between(times, octets, begin, end)
+
+
+def counted_octets(reading: FlowReading, frame: int | None) -> Any:
+    """Octets of each arrival: those of a frame of UDP, else what TCP handed to the program."""
+    return np.full(reading.arrivals.size, frame, np.int64) if frame else reading.arrival_octets
+
+
+def rate_between(times: Any, octets: Any, begin: int, end: int) -> float:
+    """Mean rate of the arrivals between two times in ns, in bit/s; 0 without any."""
     inside = (times >= begin) & (times <= end)
     return flow.rate(times[inside], octets[inside]) or 0.0

@@ -148,20 +148,23 @@ def network(file: str) -> dict[str, Any]:
             node.cmd(f"ip -6 address add {asked['hosts'][name]}/64 dev {names[0]} nodad")
     for name, settings in asked["sysctl"].items():
         for key, value in settings.items():
-            said = nodes[name].cmd(f"sysctl -q -w '{key}={value}' && echo set").strip()
-            if said != "set":
-                raise RuntimeError(f"{key}: {said}")
+            commanded(nodes[name], f"sysctl -q -w '{key}={value}'")
     for one in asked["shaping"]:
         node = nodes[one["node"]]
         own, _ = node.connectionsTo(nodes[one["peer"]])[0]
-        said = node.cmd(one["run"].replace("{eth}", own.name) + " && echo shaped").strip()
-        if not said.endswith("shaped"):
-            raise RuntimeError(f"{one['run']}: {said}")
+        commanded(node, one["run"].replace("{eth}", own.name))
     for one, other in asked["reached"]:
         nodes[one].cmd(f"ping -c 2 -i 0.2 -W 5 {asked['hosts'][other]}")
     codes = running(nodes, asked["programs"])
     net.stop()
     return {"codes": codes}
+
+
+def commanded(node: Any, command: str) -> None:
+    """Runs a command in a node, and raises an error if it fails."""
+    said = node.cmd(f"{command} && echo done").strip()
+    if not said.endswith("done"):
+        raise RuntimeError(f"{command}: {said}")
 
 
 def running(nodes: dict[str, Any], programs: list[dict[str, Any]]) -> dict[str, int]:
