@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -31,11 +32,12 @@ def scenario(idle: str) -> Scenario:
 
 def polling() -> dict[int, set[int]]:
     """Threads of this process that poll: thread, processors."""
-    return {
-        int(task.name): os.sched_getaffinity(int(task.name))
-        for task in Path("/proc/self/task").iterdir()
-        if (task / "comm").read_text() == "airloom-idle\n"
-    }
+    found = {}
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread may end meanwhile
+            if (task / "comm").read_text() == "airloom-idle\n":
+                found[int(task.name)] = os.sched_getaffinity(int(task.name))
+    return found
 
 
 def shares(world: World) -> tuple[float, float]:
