@@ -83,7 +83,7 @@ class Cell:
             "network": network,
         }
 
-    def scenario(self, seconds: float, **link: Any) -> Scenario:
+    def scenario(self, seconds: float) -> Scenario:
         """The network, and a flow for each of the shape's; they share the load and begin together."""
         measurements = []
         for number, (sender, receiver) in enumerate(self.shape.flows):
@@ -105,7 +105,6 @@ class Cell:
             mtu.mtu_of(self.frame),
             measurements,
             host=mtu.receiving(mtu.RECEIVE_BUFFER) if self.load is None else None,
-            **link,
         )
 
     @property
@@ -171,8 +170,7 @@ def _cells(extent: Extent, shapes: Sequence[Shape]) -> Iterable[Cell]:
 
 
 def _here(cell: Cell, seconds: float) -> Case:
-    scenario = cell.scenario(seconds, late="slip")
-    return Case(cell.name, cell.labels(HERE), scenario, 1 + seconds)
+    return Case(cell.name, cell.labels(HERE), cell.scenario(seconds), 1 + seconds)
 
 
 def _key(labels: Labels) -> tuple[str, ...]:
