@@ -79,6 +79,14 @@ def below(pid: int) -> set[int]:
     return found
 
 
+def command_line(pid: int) -> str:
+    """Returns the command line of a process, its words ended by NUL; empty if the process has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
 def _all() -> Iterator[int]:
     return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
 

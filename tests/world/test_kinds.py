@@ -22,7 +22,7 @@ from airloom.nodes.all_nodes import KINDS
 from airloom.nodes.kinds.uml import kernel_of
 from airloom.scenario.model.base import KindName
 from helpers.kernels import BUILT, needs_built
-from helpers.leftovers import Traces
+from helpers.leftovers import Traces, command_line
 from helpers.nodes import PYTHON, still
 
 pytestmark = pytest.mark.world
@@ -318,14 +318,6 @@ with airloom.Lab(Scenario.model_validate_json(sys.argv[1]), out=sys.argv[2]) as 
     print("up", flush=True)
     time.sleep(1000)
 """
-
-
-def command_line(pid: int) -> str:
-    """The command line of a process; empty if it has ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return ""
 
 
 @pytest.mark.parametrize("name", ALL)

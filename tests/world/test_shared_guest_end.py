@@ -17,7 +17,7 @@ import pytest
 import airloom
 from airloom import RunError, Scenario
 from airloom.nodes.kinds.uml import UmlKind
-from helpers.leftovers import Traces
+from helpers.leftovers import Traces, command_line
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
 
@@ -62,7 +62,7 @@ def test_kill_9_of_the_controller_leaves_nothing_of_shared_guests(tmp_path: Path
             assert controller.stdout is not None
             assert controller.stdout.readline() == "up\n"
             traces = Traces.of(controller.pid, out)
-            told = [Path(f"/proc/{pid}/cmdline").read_text() for pid in traces.processes]
+            told = [command_line(pid) for pid in traces.processes]
             assert sum("umid=" in words for words in told) >= 2
             assert traces.namespaces
             assert traces.sockets
@@ -85,7 +85,7 @@ def test_one_guest_of_several_dies_alone(tmp_path: Path) -> None:
         counts = up["c"].start("while :; do echo x; sleep 0.05; done", name="count")
         handle: Any = up["a"]._handle
         machine = handle.machine.processes()
-        assert "umid=box" in Path(f"/proc/{machine[0]}/cmdline").read_text()
+        assert "umid=box" in command_line(machine[0])
         os.kill(machine[0], signal.SIGKILL)
         until = time.monotonic() + 60
         while {up[name].state for name in "ab"} != {"failed"}:
