@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,11 @@ tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("packages
 sys.dont_write_bytecode = True
 sys.modules["packages"] = tool
 loader.exec_module(tool)
+"""
+SHOW = f"""{LOAD}
+print(*(one.shown_by for one in tool.TARGETS["test"]))
+"""
+INSTALL = f"""{LOAD}
 tool.TARGETS["setup"] = [
     tool.Package("sh-package", "sh", "is there"),
     tool.Package("absent-package", "no-such-program-anywhere", "tests that need it"),
@@ -71,7 +77,7 @@ class Apt:
 
     def install(self, **more: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-c", LOAD, str(TOOL)],
+            [sys.executable, "-c", INSTALL, str(TOOL)],
             env={**self.env, **more},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -135,3 +141,18 @@ def test_an_apt_that_does_not_end_is_named(apt: Apt) -> None:
     assert tool.returncode == 1
     assert f"({holder.pid}) holds {apt.lock} after 1 s" in errors
     assert apt.asked() == []
+
+
+def test_every_program_without_which_a_test_is_skipped_is_installed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW, str(TOOL)], capture_output=True, text=True, check=True, timeout=60
+    )
+    installed = {Path(word).name for word in done.stdout.split()}
+    named = {
+        program
+        for path in (REPOSITORY / "tests").rglob("test_*.py")
+        for call in re.findall(r"\bneeds\(([^)]*)\)", path.read_text())
+        for program in re.findall(r'"([^"]+)"', call)
+    }
+    assert "iw" in named
+    assert named <= installed
