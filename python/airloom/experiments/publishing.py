@@ -138,10 +138,11 @@ def _conditions(reader: RunReader, runs: Sequence[Result]) -> str:
     least, most = min(numbers, default=0), max(numbers, default=0)
     often = f"{least} to {most}" if least < most else f"{most}"
     repeated = f"{len(result.repeated)} points, runs of each: {often}"
-    # Of all runs: the experiment may have been stopped and resumed.
+    # Runs, if the experiment was stopped and resumed; its own time, if it measured other networks too.
+    seconds = max(sum(one.wall_seconds for one in runs), result.wall_seconds)
     rows = [
         ("started", min(one.started for one in runs)),
-        ("took", in_words(sum(one.wall_seconds for one in runs) * 1e9)),
+        ("took", in_words(seconds * 1e9)),
         ("kinds", ", ".join(result.kinds)),
         ("runs", repeated),
         ("machine", _listed(machine)),

@@ -165,7 +165,7 @@ def test_a_file_that_is_too_large_is_named(
 
 
 def test_the_duration_is_that_of_all_runs(made: Experiment, tmp_path: Path) -> None:
-    """A resumed experiment itself took no time but for its last run."""
+    """A resumed experiment took only the time of its last part; other networks leave no result of a run."""
     folder = results(tmp_path)
     for name, started, seconds in (
         ("one-r00", "2026-01-02T00:00:00.000Z", 50.0),
@@ -179,3 +179,7 @@ def test_the_duration_is_that_of_all_runs(made: Experiment, tmp_path: Path) -> N
     page = (tmp_path / "page" / "README.md").read_text()
     assert "| started | 2026-01-01 |" in page
     assert "| took | 90 s |" in page
+    whole = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps(whole | {"wall_seconds": 100}))
+    publish(made, folder, tmp_path / "longer")
+    assert "| took | 100 s |" in (tmp_path / "longer" / "README.md").read_text()
