@@ -85,7 +85,7 @@ class QemuNode(GuestNode):
         firmware = initramfs.regulatory() if wireless is not None else ()
         argv = [program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
         memory = f"{settings.memory >> 20}M"
-        argv += ["-accel", by.argument, "-cpu", "max", "-m", memory]
+        argv += ["-accel", by.argument, "-cpu", by.cpu, "-m", memory]
         plain = vmlinux.descriptor(kernel.image)
         held = [initramfs.descriptor(firmware, early), *([] if plain is None else [plain])]
         image = str(kernel.image) if plain is None else "/proc/self/fd/5"
