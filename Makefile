@@ -13,7 +13,7 @@ RUST    := Cargo.toml Cargo.lock $(shell find $(CRATES) -name '*.rs' -o -name Ca
 PACK    := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/build_backend.py
 PYTEST  := $(BIN)/python -m pytest -o cache_dir="$(abspath $(VENV))/.pytest"
 # Processes for tests that run side by side; most of them wait.
-JOBS    ?= $(shell echo $$((3 * $$(nproc))))
+JOBS    ?= $(shell echo $$((4 * $$(nproc))))
 # Tests of one module that share a laboratory stay in one process; tests/conftest.py says what starts first.
 BESIDE   = -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 # A test that measures takes a quarter of a processor on average, and the verdict of its run says whether

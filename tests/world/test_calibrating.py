@@ -16,6 +16,7 @@ pytestmark = pytest.mark.world
 
 
 @pytest.mark.measures
+@pytest.mark.timeout(240)
 def test_figures_of_a_kind_and_the_guidance_that_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
