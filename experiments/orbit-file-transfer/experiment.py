@@ -49,7 +49,7 @@ def run(
             orbit.figure(
                 found, platforms, "time", f"Time of a file of {octets / 1e6:g} MB", "time", "rate", rates,
                 x_label="channel rate, Mbit/s", y_label="time", unit="s", scale=1e9,
-                ideal={rate: 8 * octets / orbit.tcp_estimate(rate) for rate in rates},
+                ideal={rate: 8 * octets / orbit.tcp_estimate(rate) for rate in rates}, octets=octets,
             )
         )  # fmt: skip
         campaign.draw(_extra(found, platforms, rates, octets))
@@ -145,14 +145,16 @@ def _extra(found: Found, platforms: Sequence[Platform], rates: Sequence[int], oc
         sides = [
             found.mean("time", platform=name, rate=rate, octets=octets) for name in ("native", platform.name)
         ]
-        return None if sides[0] is None or sides[1] is None else (sides[1] - sides[0]) / 1e9
+        if sides[0] is None or sides[1] is None:
+            return None
+        return (sides[1] - sides[0]) / 1e9 * WHOLE / octets
 
     return Figure(
         name="extra",
-        title="Seconds that slices take longer than native",
+        title="Seconds that slices take longer than native for 1 GB",
         x_label="channel rate, Mbit/s",
         y_label="extra time",
         unit="s",
         lines=orbit.sliver_lines(platforms, rates, extra),
-        caption=f"{octets / 1e6:g} MB; published for 1 GB. A segment carries {SEGMENT} octets.",
+        caption=f"Measured with {octets / 1e6:g} MB. A segment carries {SEGMENT} octets.",
     )

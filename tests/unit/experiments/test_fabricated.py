@@ -17,6 +17,7 @@ from airloom.errors import HostError
 from airloom.experiments import orbit, registry
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
+from airloom.report import figures
 from helpers import fabricated
 
 pytestmark = pytest.mark.slow
@@ -117,6 +118,15 @@ def test_each_claim_holds_of_one_result_and_fails_of_another(name: str) -> None:
     assert seen
     assert not {claim: outcomes for claim, outcomes in seen.items() if "holds" not in outcomes}
     assert not {claim: outcomes for claim, outcomes in seen.items() if not outcomes & FAILS}
+
+
+def test_a_file_of_another_size_hides_no_line_of_a_figure(tmp_path: Path) -> None:
+    with _measuring(fabricated.CAMPAIGNS["orbit-file-transfer"][0], 3, valid=True):
+        run = registry.find("orbit-file-transfer").load()
+        run(tmp_path / "out", extent=Extent.FULL, progress=lambda _: None, kinds=("netns",))
+    lines = [line for one in figures.load(tmp_path / "out") for line in one.lines]
+    assert lines
+    assert [line.label for line in lines if None in line.y] == []
 
 
 @pytest.mark.parametrize("name", ["orbit-udp-rate", "orbit-cpu"])
