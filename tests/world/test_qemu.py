@@ -60,9 +60,8 @@ def test_frames_and_the_carrier_reach_it_by_the_engines_own_device_or_through_th
             client.run(f"iperf3 -c {server.name} -n 20M", timeout=60, check=True)
             assert served.wait(60) == 0
         assert guest.counters()["eth0"]["rx_packets"] > 100
-        by = accelerator.of(qemu.program_of(), qemu.kernel_of(None).image)
-        emulated_copies_by_octet = guest.run("grep -q -w erms /proc/cpuinfo", timeout=30).ok
-        assert by.name == "kvm" or not emulated_copies_by_octet
+        if accelerator.of(qemu.program_of(), qemu.kernel_of(None).image).name == "tcg":
+            assert guest.run("grep -q -w erms /proc/cpuinfo", timeout=30).code == 1
         assert ("guest:eth0" in lab._up().world.engine.guests()) == (network == "vhost")
         monitor = guest.start("ip monitor link")
         eventually(lambda: guest.run("ss -f netlink | grep -q ip/", timeout=30).ok, "ip listens")

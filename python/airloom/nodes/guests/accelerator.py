@@ -70,13 +70,14 @@ def of(program: str, kernel: Path) -> Accelerator:
 
 
 def _try(program: str, kernel: Path) -> Accelerator:
+    kvm = Accelerator("kvm")
     archive, plain = initramfs.descriptor(), vmlinux.descriptor(kernel)
     words = [
         program,
         "-accel",
-        "kvm",
+        kvm.argument,
         "-cpu",
-        "max",
+        kvm.cpu,
         "-m",
         "256",
         "-nodefaults",
@@ -105,7 +106,7 @@ def _try(program: str, kernel: Path) -> Accelerator:
         return Accelerator("tcg", f"{KVM} does not start {kernel.name} within {_TRIAL:g} s")
     said = done.stdout.decode(errors="replace")
     if _MARK in said:
-        return Accelerator("kvm")
+        return kvm
     last = said.strip().rpartition("\n")[2][:200]
     return Accelerator("tcg", f"{KVM} does not start {kernel.name}: {last or 'it says nothing'}")
 
