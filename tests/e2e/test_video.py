@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,16 +31,20 @@ SEVEN = 7 * video.TS_PACKET
 """Octets of seven packets of an MPEG transport stream."""
 
 
-def free_port() -> int:
-    """Even, and the next one free too: ffmpeg speaks RTCP there."""
-    for port in range(20_000, 40_000, 2):
-        try:
-            for number in (port, port + 1):
-                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as trial:
-                    trial.bind(("127.0.0.1", number))
-        except OSError:
-            continue
-        return port
+@pytest.fixture
+def port() -> Iterator[int]:
+    """An even port that no other test takes: the next one, for RTCP, is held until the test ends."""
+    for number in range(20_000, 32_768, 2):  # no program gets these unless it asks for them
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtcp:
+            try:
+                rtcp.bind(("127.0.0.1", number + 1))
+                for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+                    with socket.socket(socket.AF_INET, kind) as trial:
+                        trial.bind(("", number))
+            except OSError:
+                continue
+            yield number
+            return
     raise OSError("no port is free")
 
 
@@ -61,8 +66,8 @@ def recording(port: int, log: Path, *more: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to watch what leaves a node needs root")
-def test_a_viewer_of_a_stream_sees_it_after_the_delay_of_its_packets(tmp_path: Path) -> None:
-    port, log, left = free_port(), tmp_path / "viewer.log", tmp_path / "sent.log"
+def test_a_viewer_of_a_stream_sees_it_after_the_delay_of_its_packets(tmp_path: Path, port: int) -> None:
+    log, left = tmp_path / "viewer.log", tmp_path / "sent.log"
     packet = video.packet_of(4352)
     recorders = [recording(port, log), recording(port, left, "sent")]
     try:
@@ -93,8 +98,8 @@ def test_a_viewer_of_a_stream_sees_it_after_the_delay_of_its_packets(tmp_path: P
     assert worse.ssim < seen.ssim - 0.01
 
 
-def test_a_download_is_whole_and_its_player_stalls_when_it_is_slow(tmp_path: Path) -> None:
-    port, log, ready = free_port(), tmp_path / "viewer.log", tmp_path / "server.log"
+def test_a_download_is_whole_and_its_player_stalls_when_it_is_slow(tmp_path: Path, port: int) -> None:
+    log, ready = tmp_path / "viewer.log", tmp_path / "server.log"
     with ready.open("w") as out:
         server = subprocess.Popen(video.serve(str(FOLDER / "server.py"), port, 1.0, 4), stdout=out)
     try:
@@ -126,8 +131,8 @@ def test_a_download_is_whole_and_its_player_stalls_when_it_is_slow(tmp_path: Pat
     assert waiting.startup + waiting.stalled == pytest.approx(12 - 4 + 1, abs=1.5)
 
 
-def test_what_is_lost_is_seen_in_rate_loss_and_quality(tmp_path: Path) -> None:
-    port, log = free_port(), tmp_path / "client.log"
+def test_what_is_lost_is_seen_in_rate_loss_and_quality(tmp_path: Path, port: int) -> None:
+    log = tmp_path / "client.log"
     recorder = recording(port, log)
     try:
         subprocess.run(video.stream("127.0.0.1", port, 1.0, 3), timeout=60, check=True)
