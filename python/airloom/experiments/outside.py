@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,7 +36,19 @@ def measured(
     if place.exists():
         shutil.rmtree(place)
     place.mkdir(parents=True)
+    began = time.monotonic()
     figures, valid = measure(place, scenario)
-    raw = {"scenario": scenario.to_yaml(), "figures": dict(figures), "valid": valid}
+    raw = {
+        "scenario": scenario.to_yaml(),
+        "figures": dict(figures),
+        "valid": valid,
+        "wall_seconds": round(time.monotonic() - began, 3),
+    }
     write_atomically(place / FILE, json.dumps(raw, indent=1, allow_nan=False) + "\n")
     return figures, valid
+
+
+def wall_seconds(points: Path) -> float:
+    """Returns how long the stored measurements below ``points`` took; older ones do not say it."""
+    found = (json.loads(path.read_text(encoding="utf-8")) for path in points.glob(f"*/{FILE}"))
+    return sum(float(one.get("wall_seconds", 0.0)) for one in found)

@@ -15,7 +15,7 @@ from typing import get_args
 
 from airloom.compare.machines import Facts, origin, runs_of
 from airloom.errors import RunError, ScenarioError
-from airloom.experiments import markdown, published_index, record
+from airloom.experiments import capacity_search, markdown, outside, published_index, record
 from airloom.experiments.markdown import cell, prose
 from airloom.experiments.published_index import GENERATED, OUTCOMES, PAGE, PARTIAL
 from airloom.experiments.record import Record
@@ -138,8 +138,9 @@ def _conditions(reader: RunReader, runs: Sequence[Result]) -> str:
     least, most = min(numbers, default=0), max(numbers, default=0)
     often = f"{least} to {most}" if least < most else f"{most}"
     repeated = f"{len(result.repeated)} points, runs of each: {often}"
-    # Runs, if the experiment was stopped and resumed; its own time, if it measured other networks too.
-    seconds = max(sum(one.wall_seconds for one in runs), result.wall_seconds)
+    # The experiment's own time is that of its last part, if it was stopped and resumed.
+    others = outside.wall_seconds(reader.folder / capacity_search.POINTS)
+    seconds = max(sum(one.wall_seconds for one in runs) + others, result.wall_seconds)
     rows = [
         ("started", min(one.started for one in runs)),
         ("took", in_words(seconds * 1e9)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from airloom.errors import HostError, RunError
 from airloom.experiments import campaign as campaigns
-from airloom.experiments import capacity_search, orbit, usable_kinds
+from airloom.experiments import capacity_search, orbit, outside, usable_kinds
 from airloom.experiments import paper as published
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
@@ -566,6 +567,7 @@ def test_a_point_outside_is_kept_for_the_same_scenario_alone(
         assert not list(place.iterdir()), "what an earlier measurement left is gone"
         made.append(place.name)
         (place / "left").touch()
+        time.sleep(0.002)
         return {"rate": (5.0 + len(made), "bit/s")}, len(made) > 1
 
     for duration in ("1 s", "1 s", "2 s"):
@@ -576,6 +578,7 @@ def test_a_point_outside_is_kept_for_the_same_scenario_alone(
             sample = one.found.sample("rate", platform="gre")
             one.finish()
     assert made == ["gre-r00", "gre-r01"] * 2
+    assert 0.004 <= outside.wall_seconds(tmp_path / "out" / "points") < 1
     assert sample == Sample((8.0, 9.0), (8.0, 9.0), "bit/s")
 
 

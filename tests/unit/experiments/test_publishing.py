@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from airloom.errors import LabError
+from airloom.experiments import outside, published_index, publishing, record
 from airloom.experiments import paper as published
-from airloom.experiments import published_index, publishing, record
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
 from airloom.experiments.publishing import publish
@@ -165,7 +165,7 @@ def test_a_file_that_is_too_large_is_named(
 
 
 def test_the_duration_is_that_of_all_runs(made: Experiment, tmp_path: Path) -> None:
-    """A resumed experiment took only the time of its last part; other networks leave no result of a run."""
+    """Stored runs, those on other networks too; a resumed experiment says only what its last part took."""
     folder = results(tmp_path)
     for name, started, seconds in (
         ("one-r00", "2026-01-02T00:00:00.000Z", 50.0),
@@ -175,10 +175,14 @@ def test_the_duration_is_that_of_all_runs(made: Experiment, tmp_path: Path) -> N
         path.parent.mkdir(exist_ok=True)
         raw = json.loads((folder / "points" / "one-r00" / "result.json").read_text())
         path.write_text(json.dumps(raw | {"started": started, "wall_seconds": seconds}))
+    for name, stored in (("mininet-r00", {"wall_seconds": 5.0}), ("older-r00", {})):
+        path = folder / "points" / name / outside.FILE
+        path.parent.mkdir()
+        path.write_text(json.dumps({"figures": {}, "valid": True, **stored}))
     publish(made, folder, tmp_path / "page")
     page = (tmp_path / "page" / "README.md").read_text()
     assert "| started | 2026-01-01 |" in page
-    assert "| took | 90 s |" in page
+    assert "| took | 95 s |" in page
     whole = json.loads((folder / "result.json").read_text())
     (folder / "result.json").write_text(json.dumps(whole | {"wall_seconds": 100}))
     publish(made, folder, tmp_path / "longer")
