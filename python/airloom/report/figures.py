@@ -59,6 +59,11 @@ class Line(Part):
             raise ValueError(f"line {self.label}: {len(self.x)} positions, {len(self.y)} values")
         return self
 
+    @property
+    def is_empty(self) -> bool:
+        """True without any value: it is not drawn, and the caption names it."""
+        return all(y is None for y in self.y)
+
 
 class Mark(Part):
     """A statement about one position, such as a published first deviation."""
@@ -87,6 +92,8 @@ class Figure(Part):
         words = [_in_words(line, self.unit) for line in self.lines]
         words += [f"{mark.label} at {mark.x:g}" for mark in self.marks]
         caption = self.caption
+        if empty := [line.label for line in self.lines if line.is_empty]:
+            caption = f"{caption} Without values: {'; '.join(empty)}.".strip()
         if self.tolerance is not None and self._ideal() is not None:
             caption = f"{caption} Grey: within {100 * self.tolerance:g} % of the ideal.".strip()
             words += [
@@ -120,7 +127,8 @@ class Figure(Part):
         if ideal is not None and self.tolerance is not None:
             _tolerance_band(axes, ideal, self.tolerance, ink)
         coloured = [line for line in self.lines if line.role != "ideal"]
-        for line in self.lines:
+        drawn = [line for line in self.lines if not line.is_empty]
+        for line in drawn:
             _draw_line(axes, line, coloured.index(line) if line in coloured else 0, ink)
         if self.log_x:
             logarithmic(axes, "x")
@@ -134,7 +142,8 @@ class Figure(Part):
         _draw_marks(axes, self.marks, ink)
         unit = f", {self.unit}" if self.unit else ""
         # A single line needs a label too: the title does not name the measurement.
-        finish(axes, self.x_label, f"{self.y_label}{unit}", ink, max(2, len(self.lines)))
+        lines = max(2, len(drawn)) if drawn else 0
+        finish(axes, self.x_label, f"{self.y_label}{unit}", ink, lines)
 
 
 def save(folder: Path, figures: Sequence[Figure]) -> Path:

@@ -56,6 +56,18 @@ def test_every_value_is_inside_of_the_axes_and_every_line_has_a_name(y: tuple[fl
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["two slices"]
 
 
+def test_a_line_without_values_is_only_named() -> None:
+    lines = tuple(
+        Line(label=label, role="measured", x=(1, 2), y=y)
+        for label, y in {"netns": (None, None), "uml": (3.0, None)}.items()
+    )
+    figure = Figure(name="memory", title="Memory", x_label="guests", y_label="memory", lines=lines)
+    assert [text.get_text() for text in drawn(figure).get_legend().get_texts()] == ["uml"]
+    assert figure.drawing().caption == "Without values: netns."
+    nothing = figure.model_copy(update={"lines": lines[:1]})
+    assert drawn(nothing).get_legend() is None
+
+
 @pytest.mark.parametrize("role", ["measured", "reference", "published"])
 def test_lines_beyond_the_colours_differ_by_their_marker(role: figures.Role) -> None:
     looks = [figures.look(role, number, ["red", "green", "blue"]) for number in range(9)]
