@@ -12,6 +12,8 @@ from airloom import _engine
 from airloom.bench import BenchResult, Progress
 from airloom.bench.labs import busy_seconds, chain, engine_seconds, pair, tcp, up
 from airloom.bench.peers import installed_mininet
+from airloom.lab.lab import Lab
+from airloom.runs import evidence
 from airloom.scenario.model import Queue, Scenario, Topology
 
 SECONDS = 6
@@ -46,6 +48,8 @@ class Cost:
     """Of the whole machine."""
     engine: float
     """Of the engine's thread."""
+    stood_still: float
+    """Largest share of the time in which a link stood still, because the engine was late."""
 
     def per_segment(self, hops: int) -> float:
         """Processor time in s of the engine's thread for one full segment on one hop."""
@@ -124,6 +128,7 @@ def _beside(
         ),
         BenchResult(f"... in the engine's thread: {what}", "1", ours.engine),
         BenchResult(f"... for a segment and hop: {what}", "us", ours.per_segment(hops) * 1e6),
+        BenchResult(f"a link stood still because the engine was late: {what}", "1", ours.stood_still),
     ]  # fmt: skip
 
 
@@ -135,10 +140,21 @@ def _flow(scenario: Scenario) -> Cost:
     """Measures one flow from the first node to the last."""
     with up(scenario) as lab:
         nodes = lab.nodes
-        begun, busy, engine = time.monotonic(), busy_seconds(), engine_seconds()
+        begun, busy, engine, paused = time.monotonic(), busy_seconds(), engine_seconds(), _paused(lab)
         goodput = tcp(lab, nodes[0], nodes[-1], SECONDS)
         length = time.monotonic() - begun
-        return Cost(goodput, (busy_seconds() - busy) / length, (engine_seconds() - engine) / length)
+        longest = max((one - paused.get(link, 0) for link, one in _paused(lab).items()), default=0)
+        return Cost(
+            goodput,
+            (busy_seconds() - busy) / length,
+            (engine_seconds() - engine) / length,
+            longest / 1e9 / length,
+        )
+
+
+def _paused(lab: Lab) -> dict[str, int]:
+    """Returns for how long each link stood still until now because the engine was late, in ns."""
+    return evidence.paused(lab.ledger())
 
 
 def _fat_tree(progress: Progress) -> list[BenchResult]:
