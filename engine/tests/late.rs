@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::settings::{Late, LinkSettings, QueueSettings, Rate, SwitchSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Clock, Delivery, Direction, Egress, End, Engine, LinkId, PortId};
+use airloom_engine::{Clock, Delivery, Direction, Egress, End, Engine, Gathers, LinkId, PortId};
 
 const RATE: u64 = 100_000_000;
 /// Octets of a frame; octets on the wire below.
@@ -300,6 +300,54 @@ fn a_stall_behind_a_wire_of_the_same_rate_is_lost_once() {
     let later = wall.handed.iter().filter(|(at, _)| *at > 31_000_000);
     let late = later.map(|(at, due)| at - due).max().unwrap_or(0);
     assert!(late < 500_000, "{late} ns late long after the stall");
+}
+
+/// A link of full TCP segments whose driver stops for so long: when the segments were handed over and
+/// when they were due, and for how long the link paused.
+fn stopped(stop: u64, forwards: bool, gathers: Gathers) -> (Vec<(u64, u64)>, u64) {
+    let settings = LinkSettings {
+        rate: Rate::BitsPerSecond(RATE),
+        coalesce_ns: 200_000,
+        queue: QueueSettings { packets: Some(100_000), ..QueueSettings::default() },
+        ..LinkSettings::default()
+    };
+    let mut engine = Engine::new(1);
+    let a = engine.add_port("a", false).expect("new");
+    let b = engine.add_port("b", forwards).expect("new");
+    engine.let_gather(b, gathers);
+    let link = engine.connect("a-b", End::Port(a), End::Port(b), &settings, &settings).expect("fits");
+    for _ in 0..25 {
+        common::offer_super(&mut engine, a, 0, 40 * 1_448, 1_448);
+    }
+    let mut wall = Wall::default();
+    let clock = wall.clock.clone();
+    let on_time = |at: &u64| !(50_000_000..50_000_000 + stop).contains(at);
+    for visit in (1..15_000u64).map(|n| n * 10_000).filter(on_time) {
+        clock.0.set(visit);
+        engine.advance_on(&clock, clock.now(), &mut wall);
+    }
+    common::check_ledger(&mut engine);
+    (wall.handed, engine.ledger().link(link, Direction::Forward).paused.nanos())
+}
+
+#[test]
+fn frames_that_keep_their_times_are_not_spaced_and_lose_none_to_a_stop_of_milliseconds() {
+    let (tcp, udp) = (Gathers { tcp: true, udp: false }, Gathers { tcp: false, udp: true });
+    for (stop, lost) in [(8_000_000, 0..=0), (14_000_000, 2_900_000..=4_100_000)] {
+        // Together at any node, or one by one at a node that forwards.
+        for (forwards, gathers) in [(false, tcp), (true, udp)] {
+            let (handed, paused) = stopped(stop, forwards, gathers);
+            assert!(lost.contains(&paused), "a stop of {stop} ns: paused {paused} ns");
+            let ideal = 1_000 * (1_448 + 54 + 24) * 8 * 1_000_000_000 / RATE;
+            let last = handed.last().expect("many").0;
+            assert!(last.abs_diff(ideal + paused) <= 200_000, "a stop of {stop} ns: {last} for {ideal}");
+            let later = handed.iter().filter(|(at, _)| *at > 70_000_000).map(|(at, due)| at - due);
+            assert!(later.max().expect("many") <= 20_000, "a stop of {stop} ns");
+        }
+    }
+    // One by one at an end they are spaced.
+    let (_, paused) = stopped(8_000_000, false, udp);
+    assert!((7_000_000..8_000_000).contains(&paused), "paused {paused} ns");
 }
 
 #[test]

@@ -17,6 +17,11 @@
 //! for which it has paused already. The lost time is counted, for the verdict. A clock that jumps is
 //! never late.
 //!
+//! Frames that keep their times however late they are handed over are not spaced: segments that may be
+//! handed over together ([`crate::link::wire::gather::Gathers`]), and TCP and UDP at a node that
+//! forwards. What is overdue is handed over at once, and only for lateness of more than 10 ms the wire
+//! pauses, until it is 10 ms.
+//!
 //! A delivery itself takes time, and the node may receive the frame at any moment of it. With
 //! `CatchUp` the distance to the next frame counts from the end of the delivery. With `Slip` every
 //! frame would then lose that time. The usual duration of a delivery is therefore estimated and
@@ -38,6 +43,9 @@ const GAIN: u64 = 400;
 const CATCH_UP: (Span, Span) = (Span::from_millis(1), Span::from_micros(250));
 /// The same with `Slip`, which recovers more slowly.
 const SLIP: (Span, Span) = (Span::from_micros(300), Span::from_micros(300));
+/// The same of frames that keep their times: one stop of a virtual machine takes up to a
+/// few milliseconds, and a chain of wires would lose what any of them does.
+const TIMED: (Span, Span) = (Span::from_millis(10), Span::from_millis(10));
 /// With `Slip`, estimates are corrected in steps of this part of a transmission, so that they follow
 /// within a few hundred frames; and of no less than so many nanoseconds.
 const STEP: (u64, u64) = (4096, 20);
@@ -121,10 +129,11 @@ impl Pacing {
         (wall < open).then_some(open)
     }
 
-    /// Records that the delivery of a frame that was due at `due` begins at `wall`. Returns how
-    /// much longer the wire has to pause.
-    pub fn passed(&mut self, wall: Instant, due: Instant, length: Length) -> Span {
+    /// Records that the delivery of a frame that was due at `due` begins at `wall`; `spaced` is false
+    /// of a frame that keeps its time. Returns how much longer the wire has to pause.
+    pub fn passed(&mut self, wall: Instant, due: Instant, length: Length, spaced: bool) -> Span {
         let (most, left) = match self.late {
+            _ if !spaced => TIMED,
             Late::CatchUp => CATCH_UP,
             Late::Slip => SLIP,
         };
@@ -132,7 +141,7 @@ impl Pacing {
             self.pauses.pop_front();
             self.settled = self.settled.saturating_sub(pause);
         }
-        self.last = wall.max(self.open(due, length));
+        self.last = if spaced { wall.max(self.open(due, length)) } else { wall };
         self.due = due;
         self.begun = wall;
         let more = wall.since(due).saturating_sub(self.settled);
@@ -187,7 +196,7 @@ mod tests {
             assert!(open > wall);
             wall = open;
         }
-        (wall, pacing.passed(wall, due, LENGTH))
+        (wall, pacing.passed(wall, due, LENGTH, true))
     }
 
     #[test]
@@ -202,7 +211,7 @@ mod tests {
     #[test]
     fn after_a_stall_frames_keep_their_distance_and_the_wire_pauses_once() {
         let mut pacing = Pacing::new(Late::CatchUp);
-        assert_eq!(pacing.passed(at(6_000), at(0), LENGTH), Span::from_micros(5_750));
+        assert_eq!(pacing.passed(at(6_000), at(0), LENGTH, true), Span::from_micros(5_750));
         pacing.paused(Span::from_micros(5_750), at(20 * 100));
         let mut wall = at(6_000);
         for frame in 1..20 {
@@ -218,12 +227,12 @@ mod tests {
     fn a_wire_pauses_for_what_comes_on_top_of_lateness_for_which_it_has_paused() {
         let mut pacing = Pacing::new(Late::Slip);
         let millis = |count: u64| at(count * 1_000);
-        assert_eq!(pacing.passed(millis(5), at(300), LENGTH), Span::from_micros(4_400));
+        assert_eq!(pacing.passed(millis(5), at(300), LENGTH, true), Span::from_micros(4_400));
         pacing.paused(Span::from_micros(4_400), millis(2));
-        assert_eq!(pacing.passed(millis(7), millis(2), LENGTH), Span::from_micros(300), "0.3 ms more");
+        assert_eq!(pacing.passed(millis(7), millis(2), LENGTH, true), Span::from_micros(300), "0.3 ms more");
         pacing.paused(Span::from_micros(300), millis(4));
         // From here on frames are due 4.4 ms later: that pause excuses no more lateness.
-        assert_eq!(pacing.passed(at(8_600), millis(8), LENGTH), Span::from_micros(300));
+        assert_eq!(pacing.passed(at(8_600), millis(8), LENGTH, true), Span::from_micros(300));
     }
 
     #[test]

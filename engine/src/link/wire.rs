@@ -418,8 +418,7 @@ impl Wire {
             self.hand_over(context, flight, due, None);
         } else {
             self.set_bare(context, false);
-            let gathers = self.coalesce > Span::ZERO && self.gathers.takes(&flight.frame);
-            if !gathers || !self.in_flight.extend(due, &flight, context.pool) {
+            if !self.is_gathered(&flight.frame) || !self.in_flight.extend(due, &flight, context.pool) {
                 self.in_flight.add(due, flight);
             }
         }
@@ -436,7 +435,7 @@ impl Wire {
                 }
                 _ => wall,
             };
-            let pause = self.pacing.passed(begins, due, length);
+            let pause = self.pacing.passed(begins, due, length, !self.keeps_times(&flight.frame));
             self.pause(context, pause);
         }
         context.ledger.wires[self.number as usize].left += Tally::of(&flight.frame);

@@ -38,13 +38,21 @@ impl Wire {
         Span::from_nanos(if gathers { self.settings.coalesce_ns } else { 0 })
     }
 
+    /// True of segments that may be handed over together at the far end.
+    pub(super) fn is_gathered(&self, frame: &Frame) -> bool {
+        self.coalesce > Span::ZERO && self.gathers.takes(frame)
+    }
+
+    /// True of frames that keep their times however late they are handed over: segments that may be
+    /// handed over together, and at a node that forwards, TCP and UDP of which it sends on what it got.
+    pub(super) fn keeps_times(&self, frame: &Frame) -> bool {
+        let forwards = !self.waits_for_last && frame.checksum.is_some();
+        self.coalesce > Span::ZERO && (forwards || self.gathers.takes(frame))
+    }
+
     /// Time for which segments are gathered with `frame` at the far end now.
     pub(super) fn gather_span(&self, frame: &Frame) -> Span {
-        if self.coalesce > Span::ZERO && self.gathers.takes(frame) {
-            self.load.span(self.coalesce)
-        } else {
-            Span::ZERO
-        }
+        if self.is_gathered(frame) { self.load.span(self.coalesce) } else { Span::ZERO }
     }
 
     /// Holds the earliest frame back while segments that follow it are on the wire or at the front
@@ -75,7 +83,9 @@ impl Wire {
         let Some(flight) = self.in_flight.take(frame.count, context.arrivals, context.pool) else { return };
         let timed = context.arrivals.len() > gathered;
         // A frame that is handed over late tells its time, unless times are not to be kept.
-        let late = frame.count == 1 && due < context.now && self.settings.coalesce_ns > 0;
+        let coalesce = self.settings.coalesce_ns;
+        let overdue = || self.wall(context).is_some_and(|wall| wall.since(due).nanos() > coalesce);
+        let late = frame.count == 1 && coalesce > 0 && (due < context.now || overdue());
         if late && !timed {
             context.arrivals.push(due);
         }

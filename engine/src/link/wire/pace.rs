@@ -11,6 +11,9 @@ use crate::time::{Instant, Span};
 impl Wire {
     /// Until when a frame that is due must wait because the host was late with earlier frames.
     pub(super) fn held_until(&self, context: &Context, due: Instant, frame: &Frame) -> Option<Instant> {
+        if self.keeps_times(frame) {
+            return None;
+        }
         self.pacing.hold(self.wall(context)?, due, self.length(frame)?)
     }
 

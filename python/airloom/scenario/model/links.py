@@ -105,8 +105,8 @@ class Direction(Model):
     )
     late: Literal["catch-up", "slip"] | None = Field(
         default=None,
-        description="when the host is late: catch-up (default) makes up for up to 1 ms; slip never exceeds "
-        "the rate and loses the time",
+        description="when the host is late: catch-up (default) makes up for up to 1 ms, or 10 ms of frames "
+        "that keep their times; slip never exceeds the rate and loses the time",
     )
     carrier: Literal["follow", "keep"] | None = Field(
         default=None,
