@@ -449,8 +449,8 @@ def test_another_flow_in_a_pause_is_foreign(pair):
             },
             marks=pytest.mark.measures,
         ),
-        {"traffic": {"from": "a", "to": "b", "duration": "300 ms", "rate": "5 Mbit/s"}},
-        {"traffic": {"from": "a", "to": "b", "duration": "300 ms", "rate": "5 Mbit/s", "protocol": "tcp"}},
+        {"traffic": {"from": "a", "to": "b", "duration": "1 s", "rate": "5 Mbit/s"}},
+        {"traffic": {"from": "a", "to": "b", "duration": "1 s", "rate": "5 Mbit/s", "protocol": "tcp"}},
     ],
     ids=lambda asked: "-".join([*asked, *[str(v) for v in list(next(iter(asked.values())).values())[2:]]]),
 )
