@@ -306,8 +306,8 @@ impl Engine {
     }
 
     /// Like [`Engine::advance`], but driven by a wall clock, so that events may be late. A wire
-    /// with a constant rate then recovers lateness at little more than its rate, or at once of
-    /// segments that are handed over together, and pauses for the rest ([`WireAccount::paused`]).
+    /// with a constant rate then recovers lateness at little more than its rate, or at once of frames
+    /// that keep their times, and pauses for the rest ([`WireAccount::paused`]).
     pub fn advance_on(&mut self, clock: &dyn Clock, until: Instant, egress: &mut dyn Egress) {
         self.run(until, Some(clock), egress);
     }

@@ -43,8 +43,8 @@ const GAIN: u64 = 400;
 const CATCH_UP: (Span, Span) = (Span::from_millis(1), Span::from_micros(250));
 /// The same with `Slip`, which recovers more slowly.
 const SLIP: (Span, Span) = (Span::from_micros(300), Span::from_micros(300));
-/// The same of frames that keep their times: one stop of a virtual machine takes up to a
-/// few milliseconds, and a chain of wires would lose what any of them does.
+/// The same of frames that keep their times: most stops of a virtual machine take 2 to 4 ms, and a chain
+/// of wires would lose what any of them does. Longer lateness is a burst that queues need not hold.
 const TIMED: (Span, Span) = (Span::from_millis(10), Span::from_millis(10));
 /// With `Slip`, estimates are corrected in steps of this part of a transmission, so that they follow
 /// within a few hundred frames; and of no less than so many nanoseconds.
