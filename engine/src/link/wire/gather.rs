@@ -10,6 +10,9 @@ use crate::link::in_flight::{InFlight, MOST_TOGETHER};
 use crate::settings::Late;
 use crate::time::{Instant, Span};
 
+/// Offset of the checksum in the header of TCP.
+const TCP_CHECKSUM: u16 = 16;
+
 /// Segments of which super-frames may be handed over together to a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gathers {
@@ -44,10 +47,13 @@ impl Wire {
     }
 
     /// True of frames that keep their times however late they are handed over: segments that may be
-    /// handed over together, and at a node that forwards, TCP and UDP of which it sends on what it got.
+    /// handed over together, a single TCP segment where others may, and at a node that forwards, TCP and
+    /// UDP of which it sends on what it got.
     pub(super) fn keeps_times(&self, frame: &Frame) -> bool {
-        let forwards = !self.waits_for_last && frame.checksum.is_some();
-        self.coalesce > Span::ZERO && (forwards || self.gathers.takes(frame))
+        let alone = frame.checksum.is_some_and(|checksum| {
+            !self.waits_for_last || (self.gathers.tcp && checksum.offset == TCP_CHECKSUM)
+        });
+        self.coalesce > Span::ZERO && (alone || self.gathers.takes(frame))
     }
 
     /// Time for which segments are gathered with `frame` at the far end now.
