@@ -279,7 +279,7 @@ def _host_loss(evidence: Evidence) -> Iterable[Reason]:
 
 def _pauses(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
     """A link catches up with a late engine at 1 % above its rate at most; beyond 1 ms it loses the
-    time.
+    time, and of frames that keep their times beyond 10 ms.
     """
     for link, paused in sorted(evidence.paused.items(), key=lambda one: (-one[1], one[0]))[:1]:
         share = paused / evidence.length if evidence.length else 0.0
