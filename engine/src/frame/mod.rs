@@ -51,6 +51,13 @@ pub struct Checksum {
     pub offset: u16,
 }
 
+impl Checksum {
+    /// Offset of the checksum in the header of TCP, which identifies it (RFC 9293, section 3.1).
+    pub const TCP: u16 = 16;
+    /// Offset of the checksum in the header of UDP, which identifies it (RFC 768).
+    pub const UDP: u16 = 6;
+}
+
 /// One frame, or several consecutive segments of one super-frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {

@@ -123,11 +123,11 @@ fn check_cut(octets: &[u8], cut: Segmentation, checksum: Checksum) -> Option<()>
         _ => return None,
     }
     let (size, offset) = match cut.protocol {
-        Protocol::Udp => (8, 6),
-        Protocol::Tcp4 | Protocol::Tcp6 => (usize::from(octets.get(transport + 12)? >> 4) * 4, 16),
+        Protocol::Udp => (8, Checksum::UDP),
+        Protocol::Tcp4 | Protocol::Tcp6 => (usize::from(octets.get(transport + 12)? >> 4) * 4, Checksum::TCP),
     };
     let minimum = if cut.protocol == Protocol::Udp { 8 } else { 20 };
-    let fits = size >= minimum && transport + size == header && usize::from(checksum.offset) == offset;
+    let fits = size >= minimum && transport + size == header && checksum.offset == offset;
     // The longest packet that the length fields can express.
     (fits && octets.len() - at <= 65_535).then_some(())
 }

@@ -19,8 +19,8 @@
 //!
 //! Frames that keep their times however late they are handed over are not spaced: segments that may be
 //! handed over together ([`crate::link::wire::gather::Gathers`]), single ones of TCP too, and TCP and UDP
-//! at a node that forwards. What is overdue is handed over at once, and only for lateness of more than 10 ms the wire
-//! pauses, until it is 10 ms.
+//! at a node that forwards. What is overdue is handed over at once, and only for lateness of more than
+//! 10 ms the wire pauses, until it is 10 ms.
 //!
 //! A delivery itself takes time, and the node may receive the frame at any moment of it. With
 //! `CatchUp` the distance to the next frame counts from the end of the delivery. With `Slip` every

@@ -6,7 +6,7 @@
 //! link-layer addresses, TTL and checksums; the key is of what it leaves alone.
 
 use airloom_engine::MOST_TOGETHER;
-use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::frame::{Checksum, Frame, Pool};
 use airloom_engine::time::Instant;
 
 /// Super-frames that a passage remembers; older ones are forgotten.
@@ -14,9 +14,6 @@ const REMEMBERED: usize = 64;
 /// Maximum number of segments of a remembered super-frame.
 const SEGMENTS: usize = MOST_TOGETHER as usize;
 
-/// Offsets of the checksum in the headers of TCP and UDP, which identify them.
-const TCP_CHECKSUM: u16 = 16;
-const UDP_CHECKSUM: u16 = 6;
 /// Octets of UDP's header.
 const UDP_HEADER: usize = 8;
 /// Octets of payload that identify datagrams, which have no sequence number.
@@ -30,8 +27,8 @@ pub(crate) fn key(frame: &Frame, pool: &Pool) -> Option<u64> {
     let octets = pool.octets(frame.buffer).get(..frame.length as usize)?;
     let transport = octets.get(usize::from(checksum.start)..)?;
     match checksum.offset {
-        TCP_CHECKSUM => tcp_key(frame, octets, transport),
-        UDP_CHECKSUM => udp_key(frame, octets, transport),
+        Checksum::TCP => tcp_key(frame, octets, transport),
+        Checksum::UDP => udp_key(frame, octets, transport),
         _ => None,
     }
 }
@@ -115,7 +112,7 @@ impl Passage {
 
 #[cfg(test)]
 mod tests {
-    use airloom_engine::frame::{Checksum, Protocol, Segmentation};
+    use airloom_engine::frame::{Protocol, Segmentation};
 
     use super::*;
 
@@ -133,7 +130,7 @@ mod tests {
         pool.octets_mut(buffer)[HEADERS..HEADERS + octets.len()].copy_from_slice(&octets);
         let header = u16::try_from(HEADERS).expect("short");
         let cut = Segmentation { protocol: Protocol::Udp, header, size: SIZE };
-        let checksum = Checksum { start: header - 8, offset: UDP_CHECKSUM };
+        let checksum = Checksum { start: header - 8, offset: Checksum::UDP };
         let length = u32::try_from(HEADERS + octets.len()).expect("short");
         let frame = Frame::new(buffer, length, Some(cut), Some(checksum));
         Frame { count: u16::try_from(numbers.len()).expect("few"), ..frame }
@@ -147,7 +144,7 @@ mod tests {
         assert_eq!(key(&whole.part(3, 2), &pool), key(&alone, &pool));
         assert_ne!(key(&whole.part(4, 2), &pool), key(&alone, &pool));
         assert_ne!(key(&whole.part(3, 1), &pool), key(&alone, &pool));
-        let tcp = Some(Checksum { start: 34, offset: TCP_CHECKSUM });
+        let tcp = Some(Checksum { start: 34, offset: Checksum::TCP });
         assert_eq!(key(&Frame { checksum: None, ..alone }, &pool), None);
         assert_ne!(key(&Frame { checksum: tcp, ..alone }, &pool), key(&alone, &pool));
     }

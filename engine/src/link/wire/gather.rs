@@ -5,13 +5,10 @@
 
 use super::Wire;
 use crate::engine::context::Context;
-use crate::frame::{Frame, Protocol};
+use crate::frame::{Checksum, Frame, Protocol};
 use crate::link::in_flight::{InFlight, MOST_TOGETHER};
 use crate::settings::Late;
 use crate::time::{Instant, Span};
-
-/// Offset of the checksum in the header of TCP.
-const TCP_CHECKSUM: u16 = 16;
 
 /// Segments of which super-frames may be handed over together to a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +48,7 @@ impl Wire {
     /// UDP of which it sends on what it got.
     pub(super) fn keeps_times(&self, frame: &Frame) -> bool {
         let alone = frame.checksum.is_some_and(|checksum| {
-            !self.waits_for_last || (self.gathers.tcp && checksum.offset == TCP_CHECKSUM)
+            !self.waits_for_last || (self.gathers.tcp && checksum.offset == Checksum::TCP)
         });
         self.coalesce > Span::ZERO && (alone || self.gathers.takes(frame))
     }
