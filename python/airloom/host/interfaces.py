@@ -27,7 +27,7 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFMTU = 0x8913, 0x8914, 0x8922
 _SIOCSIFADDR, _SIOCSIFNETMASK, _SIOCSIFBRDADDR = 0x8916, 0x891C, 0x891A
 _SIOCGIFHWADDR, _SIOCSIFHWADDR, _SIOCGIFINDEX = 0x8927, 0x8924, 0x8933
 _SIOCBRADDBR, _SIOCBRADDIF = 0x89A0, 0x89A2
-_IFF_UP, _ARPHRD_ETHER = 1, 1
+_IFF_UP, _IFF_RUNNING, _ARPHRD_ETHER = 1, 0x40, 1
 
 TUN = "/dev/net/tun"
 
@@ -75,6 +75,10 @@ class Interfaces:
     def is_up(self, name: str) -> bool:
         """True if an interface is up."""
         return bool(self._flags(name) & _IFF_UP)
+
+    def is_running(self, name: str) -> bool:
+        """True if the interface has a carrier that the kernel has noticed: before, it drops all frames."""
+        return bool(self._flags(name) & _IFF_RUNNING)
 
     def set_up(self, name: str, up: bool = True) -> None:
         """Sets an interface up or down."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
@@ -17,6 +18,9 @@ from airloom.host.network_namespace import within
 from airloom.mininet.log import debug
 
 _Value = TypeVar("_Value")
+
+NOTICED = 2.0
+"""Seconds within which the kernel of a busy machine notices a carrier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,20 @@ def set_up(namespace: int, name: str, up: bool) -> None:
     """Sets an interface up or down."""
     _in(namespace, name, lambda interfaces: interfaces.set_up(name, up))
     debug(f"*** {name}: {'up' if up else 'down'}\n")
+
+
+def await_carrier(namespace: int, name: str) -> None:
+    """Waits until the kernel has noticed an interface's carrier, for :data:`NOTICED` at most.
+
+    The kernel does so at once, unless other processes hold the lock of its interfaces.
+    """
+
+    def act(interfaces: Interfaces) -> None:
+        deadline = time.monotonic() + NOTICED
+        while not interfaces.is_running(name) and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+    _in(namespace, name, act)
 
 
 def is_up(namespace: int, name: str) -> bool:

@@ -176,6 +176,11 @@ class Intf:
         elif self.link is not None:
             self.link.carry(up)
 
+    def awaitCarrier(self) -> None:
+        """Waits until the kernel sends frames, after the link and the interface were set up."""
+        if self._engine_port is not None:
+            interfaces.await_carrier(self._namespace(), self.name)
+
     def setIP(self, ipstr: str, prefixLen: int | None = None, **_kwargs: Any) -> str:
         """Sets the IP address, ``"10.0.0.1/8"``."""
         address, slash, length = str(ipstr).partition("/")

@@ -273,6 +273,8 @@ class Mininet:
             for intf in (link.intf1, link.intf2):
                 if not isinstance(intf.node, LearningSwitch):
                     intf.carry(status == "up")
+                    if status == "up":
+                        intf.awaitCarrier()
 
     # Start and stop
 
