@@ -4,14 +4,13 @@ Such an experiment runs one scenario in several sizes, compares each run with an
 the largest size within tolerance. Every run is stored in a folder below ``points/``, so a stopped
 experiment resumes after its last finished run::
 
-    reader = capacity.point(folder, "netns-010", scenario)
-    largest = capacity.search((2, 4, 8, 16), lambda n: within(n), halve=True)
+    reader = capacity_search.point(folder, "netns-010", scenario)
+    largest = capacity_search.search((2, 4, 8, 16), lambda n: within(n), halve=True)
 """
 
 from __future__ import annotations
 
 import shutil
-import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,17 +133,23 @@ def value(reader: RunReader, name: str, metric: str) -> float:
 
 
 def steady(reader: RunReader, name: str) -> float:
-    """Returns the mean throughput of a flow in bit/s, as of :func:`settled`."""
-    rates = settled(reader.samples(name))
-    if not rates:
+    """Returns the throughput of a flow in bit/s, as of :func:`settled`."""
+    rate = settled(reader.samples(name))
+    if rate is None:
         raise RunError("experiment.unmeasured", f"{name} lasted too short", where=str(reader.folder))
-    return statistics.fmean(rates)
+    return rate
 
 
-def settled(samples: pd.DataFrame) -> list[float]:
-    """Returns the throughput of each interval in bit/s without the first second, TCP's start-up phase."""
-    rates = samples[samples.metric == "throughput"]
-    return [float(one) for one in rates[rates.t_ns >= rates.t_ns.min() + SETTLING].value]
+def settled(samples: pd.DataFrame) -> float | None:
+    """Returns the throughput in bit/s without the first second, TCP's start-up phase; None if it is shorter.
+
+    Intervals count by their lengths. iperf3's last interval is shorter than the others: if it is 25 ms, a
+    super-frame that comes just before or after it changes its rate by a third.
+    """
+    rates = samples[samples.metric == "throughput"].sort_values("t_ns")
+    kept = rates.t_ns >= rates.t_ns.min() + SETTLING
+    lengths = rates.t_ns.diff()[kept]
+    return float((rates.value[kept] * lengths).sum() / lengths.sum()) if kept.any() else None
 
 
 def flow(source: str, to: str, seconds: int) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from airloom.experiments import capacity_search
@@ -36,6 +37,19 @@ def test_a_line_keeps_its_gaps() -> None:
     line = capacity_search.line("RTT", "measured", [2, 3], [1e6, None], 1e6)
     assert line.x == (2.0, 3.0)
     assert line.y == (1.0, None)
+
+
+def test_intervals_count_by_their_lengths() -> None:
+    ends = [100, 1_000, 1_100, 1_200, 1_225]
+    samples = pd.DataFrame(
+        {
+            "metric": ["throughput"] * 5 + ["offered"],
+            "t_ns": [end * 1_000_000 for end in [*ends, 1_200]],
+            "value": [7.0, 7.0, 90.0, 100.0, 60.0, 1_000.0],
+        }
+    )
+    assert capacity_search.settled(samples) == pytest.approx((90 * 100 + 100 * 100 + 60 * 25) / 225)
+    assert capacity_search.settled(samples[:1]) is None
 
 
 def scenario(duration: str) -> Scenario:
