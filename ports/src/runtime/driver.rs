@@ -32,6 +32,7 @@ use crate::runtime::status::Status;
 use crate::runtime::timer::Timer;
 use crate::runtime::wall_clock::{self, WallClock};
 use crate::runtime::{pm_qos, signals};
+use crate::world::stalls::Stalls;
 use crate::world::{Taken, World};
 
 /// Maximum number of frames read from one port in one turn.
@@ -221,6 +222,8 @@ struct Look {
     ready: usize,
     /// Last time at which the ready descriptors were known to be empty, or the wake-up by them.
     since: Instant,
+    /// False if descriptors were looked at, or the next event was due, at once.
+    waited: bool,
 }
 
 struct Loop {
@@ -269,6 +272,9 @@ impl Loop {
         loop {
             let look = self.look(looked, &mut spin_policy, coalescing.wait())?;
             let start = clock.now();
+            let stalls = &mut self.driven.world.edge.stalls;
+            let passed = if look.waited { Stalls::waited } else { Stalls::worked };
+            passed(stalls, start);
             let mut taken = (0, 0);
             // If the list is full, further descriptors may be ready.
             if look.ready == 0 {
@@ -299,6 +305,7 @@ impl Loop {
                 self.timer.arm(again, now);
             }
             let end = clock.now();
+            self.driven.world.edge.stalls.worked(end);
             let second = self.driven.status.current();
             let busy = end.since(start);
             second.busy += busy;
@@ -355,6 +362,7 @@ impl Loop {
         gather: Option<Span>,
     ) -> Result<Look, Error> {
         let clock = self.driven.clock;
+        let mut waited = false;
         if let Some(wait) = gather {
             let now = clock.now();
             let due = self.due();
@@ -363,6 +371,7 @@ impl Loop {
                 wall_clock::sleep(wait.min(due.since(now).saturating_sub(advance)));
                 self.driven.status.current().sleeps += 1;
                 spin_policy.slept(clock.now().since(now));
+                waited = true;
             }
         }
         if self.polled && self.last > LAST.0 {
@@ -371,14 +380,14 @@ impl Loop {
             if due <= now + self.last {
                 self.polled = false;
                 let look = self.spin(now, due, spin_policy)?;
-                return Ok(Look { since: looked, ..look });
+                return Ok(Look { since: looked, waited, ..look });
             }
         }
         self.polled = true;
         // First without a wait: a ready port may have been ready since the last poll.
         let ready = self.driven.poller.wait(Some(Span::ZERO))?;
         if ready > 0 {
-            return Ok(Look { ready, since: looked });
+            return Ok(Look { ready, since: looked, waited });
         }
         let now = clock.now();
         let due = self.due();
@@ -395,7 +404,7 @@ impl Loop {
         spin_policy.slept(woken.since(now));
         // Woken by a frame, by a signal, or only to close the second.
         if ready > 0 || woken < wake || wake < early {
-            return Ok(Look { ready, since: woken });
+            return Ok(Look { ready, since: woken, waited: true });
         }
         let late = woken.since(wake);
         spin_policy.woke(late);
@@ -407,7 +416,7 @@ impl Loop {
     /// end it only reads the clock.
     fn spin(&mut self, now: Instant, until: Instant, spin_policy: &mut SpinPolicy) -> Result<Look, Error> {
         let clock = self.driven.clock;
-        let mut look = Look { ready: 0, since: now };
+        let mut look = Look { ready: 0, since: now, waited: true };
         let mut at = now;
         while look.ready == 0 && at < until {
             if until.since(at) > self.last {

@@ -15,6 +15,7 @@ use crate::runtime::background::{Background, Pending};
 use crate::runtime::lateness::Histogram;
 use crate::runtime::wall_clock::WallClock;
 use crate::world::passage::{self, Passage};
+use crate::world::stalls::Stalls;
 
 /// A port attached to the engine.
 pub struct Attachment {
@@ -62,6 +63,7 @@ pub struct Edge {
     scratch: Box<[u8]>,
     nodes: BTreeMap<String, usize>,
     passages: Vec<Passage>,
+    pub(crate) stalls: Stalls,
 }
 
 impl Edge {
@@ -77,6 +79,7 @@ impl Edge {
             scratch: vec![0; LARGEST_FRAME].into_boxed_slice(),
             nodes: BTreeMap::new(),
             passages: Vec::new(),
+            stalls: Stalls::default(),
         }
     }
 
@@ -174,8 +177,9 @@ impl Edge {
         done
     }
 
-    /// When the segments of a super-frame, just read from a port, would have left its node if each
-    /// had entered it alone; `None` if they did not enter it together.
+    /// When the segments of a frame, just read from a port, would have left its node if each had
+    /// entered it alone, and if this thread had not stood still since; `None` if they did not enter it
+    /// together.
     pub(crate) fn left(
         &mut self,
         number: usize,
@@ -185,15 +189,35 @@ impl Edge {
     ) -> Option<&[Instant]> {
         let node = self.ports[number].node?;
         let frame = Frame { count: u16::try_from(frame.segments()).ok()?, ..*frame };
-        self.passages[node].leave(passage::key(&frame, pool), now, usize::from(frame.count))
+        let stalled = self.stalls.total();
+        self.passages[node].leave(passage::key(&frame, pool), now, stalled, usize::from(frame.count))
     }
 
-    /// Records how late a frame that was due at `at` is delivered.
-    fn record(&mut self, port: PortId, at: Instant) {
-        if let Some(clock) = &self.clock {
-            let number = u32::try_from(port.index()).unwrap_or(u32::MAX);
-            self.delivery.record(clock.now().since(at), at, number);
+    /// Records how late a frame that was due at `at` is delivered. Returns the time; `None` while the
+    /// engine is stepped.
+    fn record(&mut self, port: PortId, at: Instant) -> Option<Instant> {
+        let now = self.clock.as_ref()?.now();
+        let number = u32::try_from(port.index()).unwrap_or(u32::MAX);
+        self.delivery.record(now.since(at), at, number);
+        self.stalls.worked(now);
+        Some(now)
+    }
+
+    /// Remembers segments that are handed over to a node that forwards them.
+    fn enter(&mut self, port: PortId, now: Instant, arrivals: &[Instant], frame: &Frame, pool: &Pool) {
+        if let Some(node) = self.ports[port.index()].node {
+            self.passages[node].enter(passage::key(frame, pool), now, self.stalls.total(), arrivals);
         }
+    }
+
+    fn hand_over(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
+        let attached = &mut self.ports[port.index()];
+        // No frame is longer than the engine's buffers.
+        if attached.longest < LARGEST_FRAME && frame.segment_octets(frame.first) as usize > attached.longest {
+            return Delivery::Lost(HostLoss::TooBig);
+        }
+        let (scratch, answers) = (&mut self.scratch[..], &mut self.answers);
+        attached.port.deliver(Outgoing { port, at, frame, pool, scratch, answers })
     }
 
     /// Notifies peers of the frames delivered since the last call; returns the time at which a
@@ -213,14 +237,11 @@ impl Egress for Edge {
     }
 
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
-        self.record(port, at);
-        let attached = &mut self.ports[port.index()];
-        // No frame is longer than the engine's buffers.
-        if attached.longest < LARGEST_FRAME && frame.segment_octets(frame.first) as usize > attached.longest {
-            return Delivery::Lost(HostLoss::TooBig);
+        if let Some(now) = self.record(port, at) {
+            // It enters the next link when it is read, unless this thread stands still meanwhile.
+            self.enter(port, now, &[now], frame, pool);
         }
-        let (scratch, answers) = (&mut self.scratch[..], &mut self.answers);
-        attached.port.deliver(Outgoing { port, at, frame, pool, scratch, answers })
+        self.hand_over(port, at, frame, pool)
     }
 
     fn receive_wlan(
@@ -243,9 +264,46 @@ impl Egress for Edge {
 
     fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {
         let at = arrivals.last().copied().unwrap_or_default();
-        if let (Some(clock), Some(node)) = (&self.clock, self.ports[port.index()].node) {
-            self.passages[node].enter(passage::key(frame, pool), clock.now(), arrivals);
+        if let Some(now) = self.record(port, at) {
+            self.enter(port, now, arrivals, frame, pool);
         }
-        self.deliver(port, at, frame, pool)
+        self.hand_over(port, at, frame, pool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use airloom_engine::Engine;
+    use airloom_engine::frame::Checksum;
+    use airloom_engine::time::Span;
+
+    use super::*;
+    use crate::detached::Detached;
+
+    #[test]
+    fn a_frame_that_waits_for_the_loop_has_left_its_router_before() {
+        const HEADER: u16 = 34;
+        let mut engine = Engine::new(1);
+        let port = engine.add_port("r:eth0", true).expect("new");
+        let mut edge = Edge::new();
+        edge.attach(Box::new(Detached), Some("r"));
+        let clock = WallClock::start();
+        edge.start(clock).expect("a thread starts");
+        let pool = engine.pool();
+        let datagram = Frame {
+            checksum: Some(Checksum { start: HEADER, offset: Checksum::UDP }),
+            ..Frame::new(pool.take(100), 100, None, None)
+        };
+
+        let before = clock.now();
+        edge.deliver(port, before, &datagram, pool);
+        thread::sleep(Duration::from_millis(3));
+        let now = clock.now();
+        edge.stalls.worked(now);
+        let left = edge.left(0, now, &datagram, pool).expect("it is known")[0];
+        assert!(left >= before && left + Span::from_millis(3) <= now, "{before} {left} {now}");
     }
 }

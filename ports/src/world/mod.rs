@@ -4,6 +4,7 @@ pub mod edge;
 pub mod names;
 pub(crate) mod passage;
 pub mod radio;
+pub(crate) mod stalls;
 
 use std::path::Path;
 
@@ -246,6 +247,7 @@ impl World {
             Incoming::Addresses(..) | Incoming::Empty => Taken::Nothing,
             Incoming::Frame(buffer, octets, meaning) => {
                 let now = clock.now();
+                self.edge.stalls.worked(now);
                 let frame = Frame::new(buffer, octets, meaning.segmentation, meaning.checksum);
                 let port = self.names.ports.at(number);
                 match self.edge.left(number, now, &frame, self.engine.pool()) {
