@@ -189,8 +189,8 @@ impl Edge {
     ) -> Option<&[Instant]> {
         let node = self.ports[number].node?;
         let frame = Frame { count: u16::try_from(frame.segments()).ok()?, ..*frame };
-        let stalled = self.stalls.total();
-        self.passages[node].leave(passage::key(&frame, pool), now, stalled, usize::from(frame.count))
+        let now = self.stalls.clock(now);
+        self.passages[node].leave(passage::key(&frame, pool), now, usize::from(frame.count))
     }
 
     /// Records how late a frame that was due at `at` is delivered. Returns the time; `None` while the
@@ -206,7 +206,7 @@ impl Edge {
     /// Remembers segments that are handed over to a node that forwards them.
     fn enter(&mut self, port: PortId, now: Instant, arrivals: &[Instant], frame: &Frame, pool: &Pool) {
         if let Some(node) = self.ports[port.index()].node {
-            self.passages[node].enter(passage::key(frame, pool), now, self.stalls.total(), arrivals);
+            self.passages[node].enter(passage::key(frame, pool), self.stalls.clock(now), arrivals);
         }
     }
 

@@ -7,7 +7,7 @@
 
 use airloom_engine::MOST_TOGETHER;
 use airloom_engine::frame::{Checksum, Frame, Pool};
-use airloom_engine::time::{Instant, Span};
+use airloom_engine::time::Instant;
 
 /// Super-frames that a passage remembers; older ones are forgotten.
 const REMEMBERED: usize = 64;
@@ -65,8 +65,6 @@ fn tcp_key(frame: &Frame, octets: &[u8], transport: &[u8]) -> Option<u64> {
 struct Entered {
     /// When it was handed over.
     at: Instant,
-    /// All stalls of the loop until then.
-    stalled: Span,
     /// Number of its segments; 0 once it has left.
     count: usize,
     arrivals: [Instant; SEGMENTS],
@@ -82,30 +80,23 @@ pub(crate) struct Passage {
 }
 
 impl Passage {
-    /// Remembers segments that arrived at `arrivals` and are handed over together at `at`; `stalled` is
-    /// the sum of the loop's stalls ([`crate::world::stalls`]) until then.
-    pub(crate) fn enter(&mut self, key: Option<u64>, at: Instant, stalled: Span, arrivals: &[Instant]) {
+    /// Remembers segments that arrived at `arrivals` and are handed over together at `at`, by a
+    /// clock that stands still with the loop ([`crate::world::stalls::Stalls::clock`]).
+    pub(crate) fn enter(&mut self, key: Option<u64>, at: Instant, arrivals: &[Instant]) {
         let Some(key) = key.filter(|_| arrivals.len() <= SEGMENTS) else { return };
         if self.keys.is_empty() {
-            let nothing = Entered { at, stalled, count: 0, arrivals: [Instant::ZERO; SEGMENTS] };
+            let nothing = Entered { at, count: 0, arrivals: [Instant::ZERO; SEGMENTS] };
             (self.entered, self.keys) = (vec![nothing; REMEMBERED], vec![0; REMEMBERED]);
         }
         let entered = &mut self.entered[self.next];
-        (entered.at, entered.stalled, entered.count) = (at, stalled, arrivals.len());
+        (entered.at, entered.count) = (at, arrivals.len());
         entered.arrivals[..arrivals.len()].copy_from_slice(arrivals);
         self.keys[self.next] = key;
         self.next = (self.next + 1) % REMEMBERED;
     }
 
-    /// When the segments leave that were read at `now`; `None` if they are not known. `stalled` is the sum
-    /// of the loop's stalls until then.
-    pub(crate) fn leave(
-        &mut self,
-        key: Option<u64>,
-        now: Instant,
-        stalled: Span,
-        count: usize,
-    ) -> Option<&[Instant]> {
+    /// When the segments leave that were read at `now`, by the same clock; `None` if they are not known.
+    pub(crate) fn leave(&mut self, key: Option<u64>, now: Instant, count: usize) -> Option<&[Instant]> {
         let key = key?;
         // The oldest one: datagrams may be alike, and leave in the order in which they came.
         let (newer, older) = self.keys.split_at(self.next);
@@ -114,7 +105,7 @@ impl Passage {
         let found = alike.find(|&place| self.entered[place].count == count)?;
         let entered = &mut self.entered[found];
         entered.count = 0;
-        let latency = now.since(entered.at).saturating_sub(stalled.saturating_sub(entered.stalled));
+        let latency = now.since(entered.at);
         entered.arrivals[..count].iter_mut().for_each(|at| *at += latency);
         Some(&entered.arrivals[..count])
     }
@@ -125,6 +116,7 @@ mod tests {
     use airloom_engine::frame::{Protocol, Segmentation};
 
     use super::*;
+    use crate::world::stalls::Stalls;
 
     const HEADERS: usize = 42;
     const SIZE: u16 = 100;
@@ -164,25 +156,27 @@ mod tests {
         let mut passage = Passage::default();
         for round in 0..REMEMBERED as u64 + 10 {
             let came = 1_000 * round;
-            passage.enter(Some(7), at(came + 50), Span::ZERO, &[at(came), at(came + 50)]);
-            passage.enter(Some(7), at(came + 60), Span::ZERO, &[at(came + 55), at(came + 60)]);
-            assert_eq!(passage.leave(Some(7), at(came + 70), Span::ZERO, 3), None, "another number of them");
-            let left = passage.leave(Some(7), at(came + 70), Span::ZERO, 2);
+            passage.enter(Some(7), at(came + 50), &[at(came), at(came + 50)]);
+            passage.enter(Some(7), at(came + 60), &[at(came + 55), at(came + 60)]);
+            assert_eq!(passage.leave(Some(7), at(came + 70), 3), None, "another number of them");
+            let left = passage.leave(Some(7), at(came + 70), 2);
             assert_eq!(left, Some(&[at(came + 20), at(came + 70)][..]));
-            let left = passage.leave(Some(7), at(came + 80), Span::ZERO, 2);
+            let left = passage.leave(Some(7), at(came + 80), 2);
             assert_eq!(left, Some(&[at(came + 75), at(came + 80)][..]));
-            assert_eq!(passage.leave(Some(7), at(came + 90), Span::ZERO, 2), None, "each leaves once");
+            assert_eq!(passage.leave(Some(7), at(came + 90), 2), None, "each leaves once");
         }
     }
 
     #[test]
     fn what_the_loop_stood_still_is_no_latency_of_the_node() {
         let mut passage = Passage::default();
-        let millis = Span::from_millis;
-        passage.enter(Some(7), at(1_000), millis(5), &[at(900), at(1_000)]);
-        let left = passage.leave(Some(7), at(4_030), millis(8), 2);
+        let mut stalls = Stalls::default();
+        stalls.waited(at(1_000));
+        passage.enter(Some(7), stalls.clock(at(1_000)), &[at(900), at(1_000)]);
+        stalls.worked(at(4_000));
+        let left = passage.leave(Some(7), stalls.clock(at(4_030)), 2);
         assert_eq!(left, Some(&[at(930), at(1_030)][..]), "30 us of 3030");
-        passage.enter(Some(7), at(5_000), millis(8), &[at(5_000)]);
-        assert_eq!(passage.leave(Some(7), at(5_020), millis(8), 1), Some(&[at(5_020)][..]));
+        passage.enter(Some(7), stalls.clock(at(5_000)), &[at(5_000)]);
+        assert_eq!(passage.leave(Some(7), stalls.clock(at(5_020)), 1), Some(&[at(5_020)][..]));
     }
 }

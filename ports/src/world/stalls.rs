@@ -31,9 +31,9 @@ impl Stalls {
         self.looked = now;
     }
 
-    /// All stalls until now.
-    pub fn total(&self) -> Span {
-        self.total
+    /// `now` by a clock that stands still with the thread: without all stalls until then.
+    pub fn clock(&self, now: Instant) -> Instant {
+        now - self.total
     }
 }
 
@@ -47,10 +47,11 @@ mod tests {
         let at = |micros: u64| Instant::from_nanos(micros * 1_000);
         stalls.waited(at(5_000));
         stalls.worked(at(5_300));
-        assert_eq!(stalls.total(), Span::ZERO);
+        assert_eq!(stalls.total, Span::ZERO);
         stalls.worked(at(7_300));
         stalls.waited(at(9_000));
         stalls.worked(at(9_010));
-        assert_eq!(stalls.total(), Span::from_micros(2_000));
+        assert_eq!(stalls.total, Span::from_micros(2_000));
+        assert_eq!(stalls.clock(at(9_010)), at(7_010));
     }
 }
