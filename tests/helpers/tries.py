@@ -25,8 +25,8 @@ MOST = 3
 BUDGET = 10
 """Maximum number of tries beyond the first, of all tests together."""
 _PROPERTY = "tried again"
-_DOOR, _ROOM = Path(__file__), Path(__file__).parent
-"""What tests that measure lock: the door for a moment, the room while they run."""
+_QUEUE, _MACHINE = Path(__file__), Path(__file__).parent
+"""What tests that measure lock: the queue until they may start, the machine while they run."""
 _DOUBT = pytest.StashKey[str]()
 
 
@@ -40,7 +40,7 @@ class Tries:
         measures = item.get_closest_marker("measures") is not None
         for number in range(1, MOST + 1):
             item.stash[_DOUBT] = ""
-            with among_those_that_measure(alone=number == MOST) if measures else nullcontext():
+            with measuring(alone=number == MOST) if measures else nullcontext():
                 reports = runtestprotocol(item, log=False, nextitem=nextitem)
             doubt = item.stash[_DOUBT]
             if not doubt or number == MOST:
@@ -65,17 +65,18 @@ class Tries:
 
 
 @contextmanager
-def among_those_that_measure(alone: bool) -> Iterator[None]:
+def measuring(alone: bool) -> Iterator[None]:
     """Runs a test beside others that measure this machine, of all processes, or while none of them runs.
 
-    Who wants to be alone keeps the door closed while those inside finish, else there would always be some.
+    A test that runs alone keeps the lock of the queue: no other test starts while it waits for those that
+    run, else it might wait for ever.
     """
-    with ExitStack() as inside:
-        entrance = inside.enter_context(ExitStack())
-        entrance.enter_context(_locked(_DOOR, fcntl.LOCK_EX))
-        inside.enter_context(_locked(_ROOM, fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+    with ExitStack() as locks:
+        queue = locks.enter_context(ExitStack())
+        queue.enter_context(_locked(_QUEUE, fcntl.LOCK_EX))
+        locks.enter_context(_locked(_MACHINE, fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
         if not alone:
-            entrance.close()
+            queue.close()
         yield
 
 

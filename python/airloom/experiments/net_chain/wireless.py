@@ -69,7 +69,7 @@ class Chain:
         """Returns the scenario; its measurements begin when every node has found its neighbours."""
         numbers = range(1, self.nodes + 1)
         programs = [self._daemon(number) for number in numbers]
-        programs.append(self._patience())
+        programs.append(self._wait_for_route())
         described: dict[str, Any] = {
             "name": f"net-wireless-chain-{self.name}{tag}",
             "kind": self.kind,
@@ -155,13 +155,13 @@ class Chain:
         lines.append("ip link set wlan0 up")
         return "; ".join(lines) + "; "
 
-    def _patience(self) -> dict[str, Any]:
+    def _wait_for_route(self) -> dict[str, Any]:
         """Returns a program that is ready after two hellos (AODV) or with a route (Babel)."""
         # ping also fills the path's neighbour caches, which AODV's replies do implicitly.
         waits = "sleep 2.2" if self.on_demand else f"ping -c 1 -W 1 10.0.0.{self.nodes}"
         return {
             "node": "n1",
-            "name": "patience",
+            "name": "wait-for-route",
             "run": "sleep infinity",
             "until_end": True,
             "ready": {"command": waits, "within": "120 s"},
