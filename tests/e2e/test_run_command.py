@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from helpers import REPOSITORY, forked, needs_root_to_mount
+from helpers.nodes import groups_of
 
 pytestmark = pytest.mark.world
 
@@ -136,8 +137,7 @@ def test_sigkill_leaves_nothing(shell, scenario):
     process.communicate(timeout=60)
     shell.gone()
     assert Path("/proc/self/mountinfo").read_text() == mounts
-    cgroups = [path for path in Path("/sys/fs/cgroup").rglob("*airloom*") if str(process.pid) in path.name]
-    assert cgroups == []
+    assert groups_of(process.pid) == []
     assert result(shell)["verdict"]["status"] == "invalid"
 
 

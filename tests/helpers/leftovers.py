@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from airloom.host.descendants import processes_below
+
 _TEMPORARY = ("/tmp/", "/dev/shm/", "/run/", "/var/tmp/")
 
 
@@ -24,7 +26,7 @@ class Traces:
     @classmethod
     def of(cls, controller: int, results: Path) -> Traces:
         """Returns those of a process and its descendants; its results folder may remain."""
-        family = below(controller)
+        family = processes_below(controller)
         opened = {link for pid in family for link in _links(pid, "fd")}
         inside = {link for pid in family for link in _links(pid, "ns")}
         inside |= {link for link in opened if link.partition(":")[0] in os.listdir("/proc/self/ns")}
@@ -65,18 +67,6 @@ class Traces:
         while left := self.left():
             assert time.monotonic() < until, f"left: {', '.join(sorted(left))}"
             time.sleep(0.1)
-
-
-def below(pid: int) -> set[int]:
-    """Returns a process and all its descendants."""
-    found, further = {pid}, [pid]
-    while further:
-        with contextlib.suppress(OSError):
-            children = Path(f"/proc/{further.pop()}/task").glob("*/children")
-            for child in [int(word) for path in children for word in path.read_text().split()]:
-                found.add(child)
-                further.append(child)
-    return found
 
 
 def command_line(pid: int) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from helpers.leftovers import below
+from airloom.host.descendants import processes_below
 
 CONSOLE_LINES = 15
 """Lines of each guest's console in the report."""
@@ -44,7 +44,7 @@ class Stalls:
 
 def describe(folder: Path | None) -> Iterator[str]:
     """Yields a line for each thread below this process, and the ends of consoles in a folder of results."""
-    for pid in sorted(below(os.getpid()) - {os.getpid()}):
+    for pid in sorted(processes_below(os.getpid())[1:]):
         with contextlib.suppress(OSError):  # it may end meanwhile
             words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             yield f"{pid} {words[:160]}"

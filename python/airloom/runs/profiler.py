@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from airloom.errors import HostError
+from airloom.host.descendants import processes_below
 from airloom.planning.plan import Plan
 from airloom.results.details import Hotspot
 
@@ -58,7 +59,7 @@ class Profiler:
         """Samples this process, and ``root`` with all its descendants. Raises :class:`HostError`."""
         if shutil.which("perf") is None:
             raise HostError("host.perf", "there is no perf on this machine", cure=INSTALL)
-        self._nodes = frozenset(descendants(root))
+        self._nodes = frozenset(processes_below(root))
         words = ["perf", "record", "-q", "-a", "-F", str(FREQUENCY), "-e", "cpu-clock", "-o", str(self._data)]
         self._process = subprocess.Popen(
             words,
@@ -128,21 +129,3 @@ def hotspots(
         for component, places in sorted(counts.items(), key=lambda one: -sum(one[1].values()))
         for place, count in [("", sum(places.values())), *places.most_common(TOP)]
     )
-
-
-def descendants(root: int) -> list[int]:
-    """A process and all its descendants, by PID on the host."""
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue  # it has just ended
-            children.setdefault(parent, []).append(int(folder.name))
-    found, waiting = [], [root]
-    while waiting:
-        one = waiting.pop()
-        found.append(one)
-        waiting += children.get(one, [])
-    return found

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from airloom.runs.profiler import descendants, hotspots
+from airloom.runs.profiler import hotspots
 
 TEXT = """\
  airloom-engine  100/104  U      7f00aa turn (/opt/_engine.abi3.so)
@@ -41,16 +37,3 @@ def test_every_sample_belongs_to_one_component() -> None:
     places = [one.place for one in found if one.component == "guest_kernel" and one.place]
     assert places[0] == "schedule (linux.uml)"
     assert hotspots([], 1, [], frozenset()) == ()
-
-
-def test_descendants_of_a_process() -> None:
-    words = [sys.executable, "-c", "import time; print(flush=True); time.sleep(30)"]
-    child = subprocess.Popen(words, stdout=subprocess.PIPE)
-    try:
-        assert child.stdout is not None
-        child.stdout.readline()
-        assert child.pid in descendants(os.getpid())
-        assert descendants(child.pid) == [child.pid]
-    finally:
-        child.kill()
-        child.communicate()

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import HostError, RunError
+from airloom.host.descendants import processes_below
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.kinds.uml import UmlKind, kernel_of
@@ -338,7 +339,7 @@ def test_an_image_is_a_root_whose_copy_is_written(up: Up, tmp_path: Path) -> Non
 def test_scheduling_is_what_was_asked_for(up: Up) -> None:
     g = up(guest("g", cpus=CpusPlan((0,), "batch", nice=7)))["g"]
     run(g, "true")
-    made = [pid for pid in _below(os.getpid()) if _is_machine(Path("/proc", str(pid)), "umid=g")]
+    made = [pid for pid in processes_below(os.getpid()) if _is_machine(Path("/proc", str(pid)), "umid=g")]
     assert made
     pid = made[0]
     assert os.sched_getscheduler(pid) == os.SCHED_BATCH
@@ -380,7 +381,7 @@ def test_guests_go_with_a_controller_that_is_killed(tmp_path: Path) -> None:
     )
     assert controller.stdout is not None
     supervisor = int(controller.stdout.readline())
-    below = _below(supervisor)
+    below = processes_below(supervisor)
     assert sum(_is_machine(Path("/proc", str(pid)), "umid=a") for pid in below) >= 1
     controller.kill()
     controller.wait()
@@ -388,22 +389,6 @@ def test_guests_go_with_a_controller_that_is_killed(tmp_path: Path) -> None:
     eventually(lambda: not any(Path("/proc", str(pid)).exists() for pid in below), "machines are left")
     assert processes_with(mark) == []
     assert list(tmp_path.iterdir()) == []
-
-
-def _below(root: int) -> list[int]:
-    """All processes below one, and itself."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-    found = [root]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
 
 
 def test_the_host_may_forbid_ptrace(up: Up, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from airloom import _engine
+from airloom.host.descendants import processes_below
 from airloom.nodes.guests.guest_node import InnerNode
 from airloom.nodes.guests.guest_sockets import GuestSocket
 from airloom.nodes.kind import Cpu, Footprint, Site
@@ -128,13 +129,7 @@ class GuestNode(InnerNode):
 
     def processes(self) -> list[int]:
         """PIDs of its machine's processes, in this process's namespace."""
-        made = self._made
-        found = [made.pid] if made is not None else []
-        for pid in found:
-            with contextlib.suppress(OSError):  # it may just have ended
-                for task in Path(f"/proc/{pid}/task").iterdir():
-                    found += [int(child) for child in (task / "children").read_text().split()]
-        return found[1:]
+        return processes_below(self._made.pid)[1:] if self._made is not None else []
 
     def last_lines(self) -> str:
         """The last lines of its console output."""

@@ -8,6 +8,7 @@ throttled time is read from its ``cpu.stat``.
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import time
 from dataclasses import dataclass
@@ -46,11 +47,16 @@ class Group:
         The third number of /proc/TID/schedstat (Linux, ``Documentation/scheduler/sched-stats.rst``):
         how often the thread got a processor.
         """
+        threads = (self.unified / "cgroup.threads").read_text().split()
+        # A node's programs make and remove cgroups of their own, which a glob does not tolerate.
+        for place, groups, _ in os.walk(self.unified):
+            for group in groups:
+                with contextlib.suppress(OSError):
+                    threads += Path(place, group, "cgroup.threads").read_text().split()
         found = {}
-        for listed in self.unified.rglob("cgroup.threads"):  # a node's programs make cgroups of their own
-            for thread in listed.read_text().split():
-                with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended
-                    found[int(thread)] = int(Path(f"/proc/{thread}/schedstat").read_text().split()[2])
+        for thread in threads:
+            with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended
+                found[int(thread)] = int(Path(f"/proc/{thread}/schedstat").read_text().split()[2])
         return found
 
     def freeze(self, halt: bool) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airloom.errors import RunError
+from airloom.host.descendants import processes_below, threads
 from airloom.planning.cpus import POLICIES
 from airloom.planning.plan import CpusPlan
 
@@ -79,14 +80,8 @@ def of_tasks(tasks: Iterable[int]) -> list[Scheduling]:
 
 
 def tasks_below(pid: int) -> list[int]:
-    """A process, all processes below it, and their threads, by the numbers of this namespace."""
-    processes, tasks = [pid], []
-    for process in processes:
-        with contextlib.suppress(OSError):  # it may just have ended
-            for task in Path(f"/proc/{process}/task").iterdir():
-                tasks.append(int(task.name))
-                processes += [int(child) for child in (task / "children").read_text().split()]
-    return tasks
+    """The threads of a process and of all processes below it, by the numbers of this namespace."""
+    return [thread for process in processes_below(pid) for thread in threads(process)]
 
 
 def weight_of(*groups: Path | None) -> str | None:

@@ -1,0 +1,29 @@
+"""Processes below a process, and their threads, from Linux's ``/proc`` (``CONFIG_PROC_CHILDREN``)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def processes_below(root: int) -> list[int]:
+    """Returns a process and all its descendants, parents before children; all are PIDs in this namespace.
+
+    Processes and threads that end during the search are left out, not their living relatives.
+    """
+    found = [root]
+    for process in found:
+        for thread in threads(process):
+            with contextlib.suppress(OSError):
+                children = Path(f"/proc/{process}/task/{thread}/children").read_text()
+                found += [child for child in map(int, children.split()) if child not in found]
+    return found
+
+
+def threads(process: int) -> list[int]:
+    """Returns the threads of a process by their numbers in this PID namespace; none if it has ended."""
+    try:
+        return [int(thread) for thread in os.listdir(f"/proc/{process}/task")]
+    except OSError:
+        return []
