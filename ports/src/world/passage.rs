@@ -9,10 +9,11 @@ use airloom_engine::MOST_TOGETHER;
 use airloom_engine::frame::{Checksum, Frame, Pool};
 use airloom_engine::time::Instant;
 
-/// Super-frames that a passage remembers; older ones are forgotten.
-const REMEMBERED: usize = 64;
-/// Maximum number of segments of a remembered super-frame.
-const SEGMENTS: usize = MOST_TOGETHER as usize;
+/// Hand-overs that a passage remembers; older ones are forgotten. A router that is a guest may hold a
+/// frame for milliseconds, in which some hundred acknowledgments enter it.
+const REMEMBERED: usize = 256;
+/// Arrivals of segments that a passage remembers.
+const ARRIVALS: usize = 2048;
 
 /// Octets of UDP's header.
 const UDP_HEADER: usize = 8;
@@ -60,54 +61,94 @@ fn tcp_key(frame: &Frame, octets: &[u8], transport: &[u8]) -> Option<u64> {
     Some(words.into_iter().chain(options).fold(1, mix))
 }
 
-/// What arrived together.
-#[derive(Clone, Copy, Debug)]
+/// Segments that were handed over together.
+#[derive(Clone, Copy, Debug, Default)]
 struct Entered {
-    /// When it was handed over.
+    /// When they were handed over.
     at: Instant,
-    /// Number of its segments; 0 once it has left.
+    /// Number of segments; 0 once they have left.
     count: usize,
-    arrivals: [Instant; SEGMENTS],
+    /// Position of the first one's arrival, counted from the first arrival of all.
+    first: usize,
 }
 
-/// The super-frames that are passing through a node.
+/// The segments that are passing through a node. All of it is allocated with the first of them.
 #[derive(Debug, Default)]
 pub(crate) struct Passage {
-    /// Allocated with the first super-frame.
+    /// The latest hand-overs, in a ring; their numbers are from `oldest` to before `next`.
     entered: Vec<Entered>,
+    /// Their keys, apart so that a search reads little memory.
     keys: Vec<u64>,
+    /// Number of the oldest hand-over that has not left.
+    oldest: usize,
     next: usize,
+    /// The latest arrivals, in a ring; those of one hand-over are side by side.
+    arrivals: Vec<Instant>,
+    /// Position of the next arrival.
+    position: usize,
 }
 
 impl Passage {
     /// Remembers segments that arrived at `arrivals` and are handed over together at `at`, by a
     /// clock that stands still with the loop ([`crate::world::stalls::Stalls::clock`]).
     pub(crate) fn enter(&mut self, key: Option<u64>, at: Instant, arrivals: &[Instant]) {
-        let Some(key) = key.filter(|_| arrivals.len() <= SEGMENTS) else { return };
+        let count = arrivals.len();
+        let Some(key) = key.filter(|_| (1..=MOST_TOGETHER.into()).contains(&count)) else { return };
         if self.keys.is_empty() {
-            let nothing = Entered { at, count: 0, arrivals: [Instant::ZERO; SEGMENTS] };
-            (self.entered, self.keys) = (vec![nothing; REMEMBERED], vec![0; REMEMBERED]);
+            self.entered = vec![Entered::default(); REMEMBERED];
+            self.keys = vec![0; REMEMBERED];
+            self.arrivals = vec![Instant::ZERO; ARRIVALS];
         }
-        let entered = &mut self.entered[self.next];
-        (entered.at, entered.count) = (at, arrivals.len());
-        entered.arrivals[..arrivals.len()].copy_from_slice(arrivals);
-        self.keys[self.next] = key;
-        self.next = (self.next + 1) % REMEMBERED;
+        let until_end = ARRIVALS - self.position % ARRIVALS;
+        if count > until_end {
+            self.position += until_end;
+        }
+        let first = self.position;
+        self.arrivals[first % ARRIVALS..][..count].copy_from_slice(arrivals);
+        self.position += count;
+        self.entered[self.next % REMEMBERED] = Entered { at, count, first };
+        self.keys[self.next % REMEMBERED] = key;
+        self.next += 1;
+        self.oldest = self.oldest.max(self.next.saturating_sub(REMEMBERED));
+        self.forget();
     }
 
     /// When the segments leave that were read at `now`, by the same clock; `None` if they are not known.
     pub(crate) fn leave(&mut self, key: Option<u64>, now: Instant, count: usize) -> Option<&[Instant]> {
         let key = key?;
         // The oldest one: datagrams may be alike, and leave in the order in which they came.
-        let (newer, older) = self.keys.split_at(self.next);
-        let places = (self.next..).zip(older).chain((0..).zip(newer));
-        let mut alike = places.filter(|&(_, &known)| known == key).map(|(place, _)| place);
-        let found = alike.find(|&place| self.entered[place].count == count)?;
-        let entered = &mut self.entered[found];
+        let found = self.find(key, count)?;
+        let entered = &mut self.entered[found % REMEMBERED];
         entered.count = 0;
-        let latency = now.since(entered.at);
-        entered.arrivals[..count].iter_mut().for_each(|at| *at += latency);
-        Some(&entered.arrivals[..count])
+        let (latency, first) = (now.since(entered.at), entered.first);
+        self.forget();
+        let arrivals = &mut self.arrivals[first % ARRIVALS..][..count];
+        arrivals.iter_mut().for_each(|at| *at += latency);
+        Some(arrivals)
+    }
+
+    /// Number of the oldest hand-over of `count` segments with this key.
+    fn find(&self, key: u64, count: usize) -> Option<usize> {
+        if self.keys.is_empty() {
+            return None;
+        }
+        let (newer, older) = self.keys.split_at(self.oldest % REMEMBERED);
+        let keys = older.iter().chain(newer).take(self.next - self.oldest);
+        let alike = |&(number, &known): &(usize, &u64)| {
+            known == key && self.entered[number % REMEMBERED].count == count
+        };
+        (self.oldest..).zip(keys).find(alike).map(|(number, _)| number)
+    }
+
+    /// Advances `oldest` over what has left, and over what is so old that its arrivals are overwritten.
+    fn forget(&mut self) {
+        while self.oldest < self.next {
+            let entered = self.entered[self.oldest % REMEMBERED];
+            if entered.count > 0 && self.position - entered.first <= ARRIVALS {
+                break;
+            }
+            self.oldest += 1;
+        }
     }
 }
 
@@ -165,6 +206,26 @@ mod tests {
             assert_eq!(left, Some(&[at(came + 75), at(came + 80)][..]));
             assert_eq!(passage.leave(Some(7), at(came + 90), 2), None, "each leaves once");
         }
+    }
+
+    #[test]
+    fn what_never_leaves_is_forgotten() {
+        let mut passage = Passage::default();
+        let arrivals = [at(10); 60];
+        for number in 0..3 * REMEMBERED as u64 {
+            passage.enter(Some(number), at(10), &arrivals[..1]);
+        }
+        let oldest = 2 * REMEMBERED as u64;
+        assert_eq!(passage.leave(Some(oldest - 1), at(20), 1), None);
+        assert_eq!(passage.leave(Some(oldest), at(20), 1), Some(&[at(20)][..]));
+        for number in 0..2 * (ARRIVALS / 60) as u64 {
+            passage.enter(Some(number), at(10), &arrivals);
+        }
+        assert_eq!(passage.leave(Some(oldest + 1), at(20), 1), None, "its arrival is overwritten");
+        let youngest = 2 * (ARRIVALS / 60) as u64 - 1;
+        let oldest = (0..youngest).find(|&number| passage.leave(Some(number), at(20), 60).is_some());
+        assert_eq!(oldest, Some(youngest + 1 - (ARRIVALS / 60) as u64));
+        assert_eq!(passage.leave(Some(youngest), at(20), 60), Some(&[at(20); 60][..]));
     }
 
     #[test]
