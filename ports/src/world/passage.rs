@@ -12,8 +12,8 @@ use airloom_engine::time::Instant;
 /// Hand-overs that a passage remembers; older ones are forgotten. A router that is a guest may hold a
 /// frame for milliseconds, in which some hundred acknowledgments enter it.
 const REMEMBERED: usize = 256;
-/// Arrivals of segments that a passage remembers.
-const ARRIVALS: usize = 2048;
+/// Arrivals of segments that a passage remembers: those of 64 super-frames of the greatest size.
+const ARRIVALS: usize = 64 * MOST_TOGETHER as usize;
 
 /// Octets of UDP's header.
 const UDP_HEADER: usize = 8;
