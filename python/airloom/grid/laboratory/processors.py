@@ -97,7 +97,7 @@ def _sweep(base: Path) -> None:
     for left in base.glob("airloom-grid-*"):
         if Path("/proc", left.name.rpartition("-")[2]).exists():
             continue
-        # From the bottom; another laboratory may remove the same groups meanwhile.
-        for place, _, _ in os.walk(left, topdown=False):
-            with contextlib.suppress(OSError):
-                os.rmdir(place)
+        with contextlib.suppress(FileNotFoundError):  # another laboratory removes them too
+            for group in (*left.glob(f"*/{_RUN}"), *left.glob("*/"), left):
+                with contextlib.suppress(OSError):
+                    group.rmdir()
