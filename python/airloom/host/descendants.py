@@ -14,10 +14,12 @@ def processes_below(root: int) -> list[int]:
     """
     found = [root]
     for process in found:
+        children: dict[int, None] = {}  # another thread inherits those of a thread that ends
         for thread in threads(process):
             with contextlib.suppress(OSError):
-                children = Path(f"/proc/{process}/task/{thread}/children").read_text()
-                found += [child for child in map(int, children.split()) if child not in found]
+                read = Path(f"/proc/{process}/task/{thread}/children").read_text()
+                children |= dict.fromkeys(map(int, read.split()))
+        found += children
     return found
 
 
