@@ -31,7 +31,7 @@ except HostError as error:
 from airloom.host import binaries
 from helpers import REPOSITORY
 from helpers.grid_server import WAIT_S, Server
-from helpers.nodes import PYTHON, eventually
+from helpers.nodes import PYTHON, cgroups, eventually
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
 
@@ -255,8 +255,7 @@ def test_ordinary_users_join_the_laboratory_of_root(laboratory: Laboratory) -> N
         done = subprocess.run([*as_first, "sh", "-c", attempt], capture_output=True, text=True)
         assert done.returncode != 0, f"{attempt}: {done.stdout}"
     name = f"airloom-grid-{laboratory.process.pid}"
-    groups = [place for place, _, _ in os.walk("/sys/fs/cgroup") if name in Path(place).parts]
-    for procs in (f"{place}/cgroup.procs" for place in groups):
+    for procs in [group / "cgroup.procs" for group in cgroups() if name in group.parts]:
         done = subprocess.run([*as_first, "sh", "-c", f"echo $$ > {procs}"], capture_output=True)
         assert done.returncode != 0, procs
     for process in processes.values():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airloom.host.descendants import processes_below
+from helpers.nodes import cgroups
 
 _TEMPORARY = ("/tmp/", "/dev/shm/", "/run/", "/var/tmp/")
 
@@ -46,13 +47,7 @@ class Traces:
         alive = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
         found = {link for pid in _all() for kind in ("ns", "fd") for link in _links(pid, kind)}
         supervisors = tuple(f"airloom-{pid}-" for pid in self.processes)
-        # Groups may disappear during the search, which a glob does not tolerate.
-        groups = [
-            f"control group {place}/{name}"
-            for place, folders, _ in os.walk("/sys/fs/cgroup")
-            for name in folders
-            if name.startswith(supervisors)
-        ]
+        groups = [f"control group {group}" for group in cgroups() if group.name.startswith(supervisors)]
         return [
             *alive,
             *(f"namespace {name}" for name in self.namespaces & found),

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from ipaddress import ip_interface
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -127,15 +127,14 @@ def processes_in(namespaces: set[int]) -> list[int]:
     return found
 
 
+def cgroups() -> Iterator[Path]:
+    """Yields all cgroups. Some may disappear during the search, which a glob does not tolerate."""
+    return (Path(place) for place, _, _ in os.walk("/sys/fs/cgroup"))
+
+
 def groups_of(supervisor: int) -> list[Path]:
     """Returns the cgroups of a supervisor process."""
-    # Others may disappear during the search, which a glob does not tolerate.
-    return [
-        Path(place, name)
-        for place, folders, _ in os.walk("/sys/fs/cgroup")
-        for name in folders
-        if name.startswith(f"airloom-{supervisor}-")
-    ]
+    return [group for group in cgroups() if group.name.startswith(f"airloom-{supervisor}-")]
 
 
 def mount_points() -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 import airloom
 from airloom import Scenario
 from airloom.results import Verdict
-from helpers.nodes import eventually
+from helpers.nodes import cgroups, eventually
 
 pytestmark = [
     pytest.mark.world,
@@ -39,11 +39,7 @@ def result_of(folder: Path, seen: Callable[[Verdict], bool], lifted: bool) -> Ve
 
 def limits(lab: airloom.Lab, name: str) -> list[Path]:
     supervisor = lab._one.world.supervisor_pid  # type: ignore[union-attr]
-    found = [
-        Path(place)
-        for place, _, _ in os.walk("/sys/fs/cgroup")
-        if Path(place).parent.name.startswith(f"airloom-{supervisor}-")
-    ]
+    found = [group for group in cgroups() if group.parent.name.startswith(f"airloom-{supervisor}-")]
     return [group / name for group in found if (group / name).exists()]
 
 
