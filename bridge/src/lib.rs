@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 mod check;
+mod clock;
 mod convert;
 mod engine;
 mod errors;
@@ -29,6 +30,8 @@ mod _engine {
     use super::EngineError;
     #[pymodule_export]
     use super::check::{check_link, check_medium, check_motion, check_radio, check_switch};
+    #[pymodule_export]
+    use super::clock::realtime_offset;
     #[pymodule_export]
     use super::engine::Engine;
     #[pymodule_export]

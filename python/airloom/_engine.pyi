@@ -88,6 +88,9 @@ def check_radio(name: str, settings: dict[str, Any]) -> None:
 def check_motion(name: str, settings: dict[str, Any]) -> None:
     """Raises EngineError for an invalid motion."""
 
+def realtime_offset() -> int:
+    """CLOCK_REALTIME minus CLOCK_MONOTONIC in ns at present: the closest of some readings of both."""
+
 def overlap(sender: int, receiver: int) -> float:
     """Share of the power sent on a channel (its centre in MHz) that a receiver on another one gets."""
 

@@ -7,11 +7,11 @@ reports events to a :class:`Watcher` and keeps the measurements for its owner.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from airloom import _engine
 from airloom.errors import LabError, RunError
 from airloom.measure.tool import Tool
 from airloom.nodes.network.controller_proxy import Line
@@ -149,7 +149,7 @@ class Runner:
             self.world.relay.on_change(
                 lambda line: self.timeline.post(partial(self._controller_changed, line))
             )
-        self.zero_realtime = _realtime_at_zero(self.world.now)
+        self.zero_realtime = self.world.zero + _engine.realtime_offset()
         for supervised in self.programs.values():
             self.timeline.at(supervised.program.at, partial(self._start_in_order, supervised))
         self._events_left = len(scenario.events)
@@ -454,16 +454,3 @@ class Runner:
 
 
 _SAID = {"waiting": "waits to be restarted", "running": "started", "ready": "is ready", "ended": "ended"}
-
-
-def _realtime_at_zero(now: Callable[[], int]) -> int:
-    """Returns CLOCK_REALTIME at time zero, ns, from the closest of some readings of both clocks.
-
-    ``now`` returns the time since zero in ns. A single reading is wrong by the time between the clocks'
-    readings, microseconds if the thread is interrupted there; stages of a path are shorter than that.
-    """
-    readings = []
-    for _ in range(20):
-        before, realtime, after = now(), time.time_ns(), now()
-        readings.append((after - before, realtime - (before + after) // 2))
-    return min(readings)[1]

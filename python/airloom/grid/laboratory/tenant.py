@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -58,7 +57,7 @@ class Tenant:
         """The testbed's ``node:radio`` of each port, by the engine's name."""
         self._began = 0
         """Engine time in ns of its time zero."""
-        self._zero = time.time() - time.monotonic() + shared.zero / 1e9
+        self._zero = (shared.zero + _engine.realtime_offset()) / 1e9
         """Time of the engine's time zero in seconds since 1970."""
         self._before: Mapping[str, Any] | None = None
         self.macs = b"\x02" + number.to_bytes(3, "big")
