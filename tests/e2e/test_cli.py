@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 COMMANDS = (
     "check",
@@ -58,6 +61,15 @@ def test_check_shows_the_queues_of_both_directions(shell, scenario):
     assert "fq-codel, 1000 packets, ECN" in done.stdout
     assert "drop-tail, 50 ms" in done.stdout
     assert done.stdout.count("queue: ") == 2, "an unlimited link has no queue"
+
+
+def test_check_shows_slices_that_disturb_others_in_80_columns(shell):
+    shell.env["COLUMNS"] = "80"
+    done = shell.run("check", str(EXAMPLES / "hopping-slices.yaml"))
+    assert done.returncode == 0
+    below = done.stdout.partition("Slices that can disturb others")[2]
+    for words in ("n2-one", "n4-three", "contends,", "dwells"):
+        assert words in below, "a word is split"
 
 
 @pytest.mark.parametrize("command", ["check", "run", "up"])

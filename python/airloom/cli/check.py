@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from airloom.planning.plan import Plan
 
 MOST_ROWS = 40
-_DISTURBANCE = ("slice", "onto", "from", "at", "ch", "power", "SNR", "SINR", "effect")
+_DISTURBANCE = ("slice", "onto", "from", "at", "ch", "power\ndBm", "SNR\ndB", "SINR\ndB", "effect")
 
 
 def command(
@@ -162,12 +162,15 @@ def _print_slices(console: Console, plan: Plan) -> None:
         return
     table = Table(title="Slices that can disturb others", title_justify="left")
     changing = any(one.since_ns or one.until_ns is not None for one in found)
-    for column in (*_DISTURBANCE, *(("from", "until") if changing else ())):
+    for column in (*_DISTURBANCE, *(("since", "until") if changing else ())):
         table.add_column(column, overflow="fold")
     for one in found[:MOST_ROWS]:
-        ratios = ("-" if ratio is None else f"{ratio:.1f} dB" for ratio in (one.snr_db, one.sinr_db))
+        # The sum turns a negative zero, which a small ratio is rounded to, into zero.
+        ratios = (
+            "-" if ratio is None else f"{round(ratio, 1) + 0.0:.1f}" for ratio in (one.snr_db, one.sinr_db)
+        )
         where = (one.sender.partition(":")[0], one.receiver.partition(":")[0], str(one.channel))
-        power = f"{one.power_dbm:.1f} dBm"
+        power = f"{one.power_dbm:.1f}"
         times = [
             seconds(one.since_ns) if one.since_ns else "start",
             "end" if one.until_ns is None else seconds(one.until_ns),
