@@ -1,11 +1,16 @@
-"""Resources of a controller process on this machine, and those left after it was killed."""
+"""Resources of a controller process on this machine, and those left after it was killed.
+
+Linux gives the number of a namespace that has ended to the next one at once, which other tests make.
+A namespace is therefore held open while its holders are sought, so that its number stays its own; a process
+is known by its number and its start time.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,21 +24,21 @@ _TEMPORARY = ("/tmp/", "/dev/shm/", "/run/", "/var/tmp/")
 class Traces:
     """Processes, namespaces, cgroups, sockets and open temporary files of a controller."""
 
-    processes: frozenset[int]
-    namespaces: frozenset[str]
+    processes: dict[int, str]
+    """Start time of each, in clock ticks since boot, by its number."""
+    namespaces: dict[str, int]
+    """A descriptor of each, until :meth:`wait_gone` ends."""
     sockets: frozenset[str]
     files: frozenset[str]
 
     @classmethod
     def of(cls, controller: int, results: Path) -> Traces:
         """Returns those of a process and its descendants; its results folder may remain."""
-        family = processes_below(controller)
-        opened = {link for pid in family for link in _links(pid, "fd")}
-        inside = {link for pid in family for link in _links(pid, "ns")}
-        inside |= {link for link in opened if link.partition(":")[0] in os.listdir("/proc/self/ns")}
+        family = {pid: start for pid in processes_below(controller) if (start := _started(pid))}
+        opened = {link for pid in family for link, _ in _links(pid, "fd")}
         return cls(
-            frozenset(family),
-            frozenset(inside - set(_links(os.getpid(), "ns"))),
+            family,
+            _held(family),
             frozenset(link[8:-1] for link in opened if link.startswith("socket:")) & _sockets(),
             frozenset(
                 link
@@ -44,13 +49,14 @@ class Traces:
 
     def left(self) -> list[str]:
         """Returns descriptions of the remaining resources."""
-        alive = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
-        found = {link for pid in _all() for kind in ("ns", "fd") for link in _links(pid, kind)}
+        alive = [f"process {pid}" for pid, start in self.processes.items() if _started(pid) == start]
+        others = [pid for pid in _all() if pid != os.getpid()]
+        found = {link for pid in others for kind in ("ns", "fd") for link, _ in _links(pid, kind)}
         supervisors = tuple(f"airloom-{pid}-" for pid in self.processes)
         groups = [f"control group {group}" for group in cgroups() if group.name.startswith(supervisors)]
         return [
             *alive,
-            *(f"namespace {name}" for name in self.namespaces & found),
+            *(f"namespace {name}" for name in self.namespaces.keys() & found),
             *groups,
             *(f"socket {inode}" for inode in self.sockets & _sockets()),
             *(f"file {path}" for path in self.files if Path(path).exists()),
@@ -59,9 +65,13 @@ class Traces:
     def wait_gone(self) -> None:
         """Waits until nothing remains; the timeout only ends a failing test."""
         until = time.monotonic() + 30
-        while left := self.left():
-            assert time.monotonic() < until, f"left: {', '.join(sorted(left))}"
-            time.sleep(0.1)
+        try:
+            while left := self.left():
+                assert time.monotonic() < until, f"left: {', '.join(sorted(left))}"
+                time.sleep(0.1)
+        finally:
+            for descriptor in self.namespaces.values():
+                os.close(descriptor)
 
 
 def command_line(pid: int) -> str:
@@ -76,13 +86,34 @@ def _all() -> Iterator[int]:
     return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
 
 
-def _links(pid: int, kind: str) -> list[str]:
-    """Returns the link targets of the entries of ``/proc/PID/ns`` or ``fd``."""
+def _started(pid: int) -> str:
+    """Returns when a process started, in clock ticks since boot; empty if it has ended."""
+    try:
+        # Its name, which is in parentheses, may hold spaces.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def _held(family: Iterable[int]) -> dict[str, int]:
+    """Opens the namespaces that processes are in or have open, but for those of this process."""
+    kinds = tuple(f"{kind}:[" for kind in os.listdir("/proc/self/ns"))
+    own = {link for link, _ in _links(os.getpid(), "ns")}
+    held: dict[str, int] = {}
+    for link, path in (found for pid in family for kind in ("ns", "fd") for found in _links(pid, kind)):
+        if link.startswith(kinds) and link not in own and link not in held:
+            with contextlib.suppress(OSError):  # the process may have ended
+                held[link] = os.open(path, os.O_RDONLY)
+    return held
+
+
+def _links(pid: int, kind: str) -> list[tuple[str, Path]]:
+    """Returns the entries of ``/proc/PID/ns`` or ``fd``, each after its link target."""
     links = []
     with contextlib.suppress(OSError):  # the process may have ended
         for entry in Path(f"/proc/{pid}/{kind}").iterdir():
             with contextlib.suppress(OSError):
-                links.append(os.readlink(entry))
+                links.append((os.readlink(entry), entry))
     return links
 
 

@@ -2,7 +2,8 @@
 
 A test marked ``world`` that fails by an assertion is tried again in a new folder if a run below its
 ``tmp_path``, or a network of a Mininet script whose verdict is a file there, has a verdict other than
-``valid``. A test whose runs are all ``valid`` fails at once. The last try counts with any verdict; that of a
+``valid``. A test whose runs are all ``valid`` fails at once; so does one whose run has not finished, which
+says nothing of the machine. The last try counts with any verdict; that of a
 test that measures the machine runs alone, as others of them may be what made it busy. All tries beyond the
 first are listed after the tests; more than ``BUDGET`` of them fail the suite. The time limit of a test
 includes all its tries.
@@ -24,7 +25,7 @@ MOST = 3
 """Maximum number of tries of one test."""
 BUDGET = 10
 """Maximum number of tries beyond the first, of all tests together."""
-_PROPERTY = "tried again"
+_PROPERTY, _UNFINISHED = "tried again", "run.unfinished"
 _QUEUE, _MACHINE = Path(__file__), Path(__file__).parent
 """What tests that measure lock: the queue until they may start, the machine while they run."""
 _DOUBT = pytest.StashKey[str]()
@@ -60,7 +61,8 @@ class Tries:
         error = call.excinfo
         if call.when == "call" and error is not None and error.errisinstance(AssertionError):
             folder = getattr(item, "funcargs", {}).get("tmp_path")
-            item.stash[_DOUBT] = doubt_of(folder) if folder is not None else ""
+            doubt = doubt_of(folder) if folder is not None else ""
+            item.stash[_DOUBT] = doubt and f"{doubt} ({error.exconly().splitlines()[0]})"
         return (yield)
 
 
@@ -94,13 +96,13 @@ def _locked(path: Path, how: int) -> Iterator[None]:
 
 
 def doubt_of(folder: Path) -> str:
-    """Returns why the runs below a folder can't be trusted; empty if all can, or without a run."""
+    """Returns why the finished runs below a folder can't be trusted; empty if all can, or without one."""
     doubts = []
     for path in (*sorted(folder.rglob("result.json")), *sorted(folder.rglob("verdict-*.json"))):
         try:
             read = json.loads(path.read_text())
             verdict = read["verdict"] if path.name == "result.json" else read
-            if verdict["status"] != "valid":
+            if verdict["status"] != "valid" and _UNFINISHED not in verdict.get("codes", ()):
                 doubts.append(f"{verdict['status']}: {'; '.join(verdict['reasons'])}")
         except (OSError, ValueError, KeyError, TypeError):
             continue  # A test may damage the results of its run.

@@ -52,7 +52,9 @@ def test_it(tmp_path):
 """)
     done.assert_outcomes(passed=1)
     assert done.ret == 0
-    done.stdout.fnmatch_lines(["*2 of at most 10 more tries*", "*test_it: invalid: the host stole time"])
+    done.stdout.fnmatch_lines(
+        ["*2 of at most 10 more tries*", "*test_it: invalid: the host stole time (*assert False)"]
+    )
 
 
 def test_a_valid_run_is_believed_and_so_is_the_last(suite) -> None:
@@ -69,11 +71,15 @@ def test_another_error(tmp_path):
     raise RuntimeError
 def test_without_a_folder():
     assert False
+def test_of_an_unfinished_run(tmp_path):
+    verdict = {"status": "invalid", "reasons": ["unfinished"], "codes": ["run.unfinished"]}
+    (tmp_path / "result.json").write_text(json.dumps({"verdict": verdict}))
+    assert False
 def test_of_damaged_results(tmp_path):
     (tmp_path / "result.json").write_text('{"verdict": []}')
     assert False
 """)
-    done.assert_outcomes(passed=1, failed=5)
+    done.assert_outcomes(passed=1, failed=6)
     done.stdout.fnmatch_lines(["*2 of at most 10 more tries*"])
 
 
@@ -88,7 +94,8 @@ def test_it(tmp_path, name):
     assert (name, len(SAID)) == ("a", 1)
 """)
     done.assert_outcomes(passed=1, failed=1)
-    done.stdout.fnmatch_lines(["*1 of at most 10 more tries*", "*test_it?a?: degraded: the host stole time"])
+    said = "*test_it?a?: degraded: the host stole time (*assert *"
+    done.stdout.fnmatch_lines(["*1 of at most 10 more tries*", said])
 
 
 def test_only_tests_of_real_nodes_are_tried_again(suite) -> None:
