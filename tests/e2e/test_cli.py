@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+from helpers import REPOSITORY
 
 COMMANDS = (
     "check",
@@ -65,7 +64,7 @@ def test_check_shows_the_queues_of_both_directions(shell, scenario):
 
 def test_check_shows_slices_that_disturb_others_in_80_columns(shell):
     shell.env["COLUMNS"] = "80"
-    done = shell.run("check", str(EXAMPLES / "hopping-slices.yaml"))
+    done = shell.run("check", str(REPOSITORY / "examples" / "hopping-slices.yaml"))
     assert done.returncode == 0
     below = done.stdout.partition("Slices that can disturb others")[2]
     for words in ("n2-one", "n4-three", "contends,", "dwells"):

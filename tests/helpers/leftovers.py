@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from airloom.host.descendants import processes_below
-from helpers.nodes import cgroups
+from helpers.nodes import groups_of
 
 _TEMPORARY = ("/tmp/", "/dev/shm/", "/run/", "/var/tmp/")
 
@@ -35,10 +35,12 @@ class Traces:
     def of(cls, controller: int, results: Path) -> Traces:
         """Returns those of a process and its descendants; its results folder may remain."""
         family = {pid: start for pid in processes_below(controller) if (start := _started(pid))}
-        opened = {link for pid in family for link, _ in _links(pid, "fd")}
+        # The link of the oldest process comes last, and stays: others may end before it is opened.
+        opened = dict(link for pid in reversed(family) for link in _links(pid, "fd"))
+        inside = dict(link for pid in reversed(family) for link in _links(pid, "ns"))
         return cls(
             family,
-            _held(family),
+            _held(opened | inside),
             frozenset(link[8:-1] for link in opened if link.startswith("socket:")) & _sockets(),
             frozenset(
                 link
@@ -52,12 +54,10 @@ class Traces:
         alive = [f"process {pid}" for pid, start in self.processes.items() if _started(pid) == start]
         others = [pid for pid in _all() if pid != os.getpid()]
         found = {link for pid in others for kind in ("ns", "fd") for link, _ in _links(pid, kind)}
-        supervisors = tuple(f"airloom-{pid}-" for pid in self.processes)
-        groups = [f"control group {group}" for group in cgroups() if group.name.startswith(supervisors)]
         return [
             *alive,
             *(f"namespace {name}" for name in self.namespaces.keys() & found),
-            *groups,
+            *(f"control group {group}" for group in groups_of(*self.processes)),
             *(f"socket {inode}" for inode in self.sockets & _sockets()),
             *(f"file {path}" for path in self.files if Path(path).exists()),
         ]
@@ -95,15 +95,15 @@ def _started(pid: int) -> str:
         return ""
 
 
-def _held(family: Iterable[int]) -> dict[str, int]:
-    """Opens the namespaces that processes are in or have open, but for those of this process."""
+def _held(links: Mapping[str, Path]) -> dict[str, int]:
+    """Opens the namespaces among links, by their targets, but for those of this process."""
     kinds = tuple(f"{kind}:[" for kind in os.listdir("/proc/self/ns"))
-    own = {link for link, _ in _links(os.getpid(), "ns")}
+    own = dict(_links(os.getpid(), "ns"))
     held: dict[str, int] = {}
-    for link, path in (found for pid in family for kind in ("ns", "fd") for found in _links(pid, kind)):
-        if link.startswith(kinds) and link not in own and link not in held:
+    for name, path in links.items():
+        if name.startswith(kinds) and name not in own:
             with contextlib.suppress(OSError):  # the process may have ended
-                held[link] = os.open(path, os.O_RDONLY)
+                held[name] = os.open(path, os.O_RDONLY)
     return held
 
 

@@ -132,9 +132,10 @@ def cgroups() -> Iterator[Path]:
     return (Path(place) for place, _, _ in os.walk("/sys/fs/cgroup"))
 
 
-def groups_of(supervisor: int) -> list[Path]:
-    """Returns the cgroups of a supervisor process."""
-    return [group for group in cgroups() if group.name.startswith(f"airloom-{supervisor}-")]
+def groups_of(*supervisors: int) -> list[Path]:
+    """Returns the cgroups of supervisor processes."""
+    names = tuple(f"airloom-{supervisor}-" for supervisor in supervisors)
+    return [group for group in cgroups() if group.name.startswith(names)]
 
 
 def mount_points() -> list[str]:

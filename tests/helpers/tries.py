@@ -3,10 +3,9 @@
 A test marked ``world`` that fails by an assertion is tried again in a new folder if a run below its
 ``tmp_path``, or a network of a Mininet script whose verdict is a file there, has a verdict other than
 ``valid``. A test whose runs are all ``valid`` fails at once; so does one whose run has not finished, which
-says nothing of the machine. The last try counts with any verdict; that of a
-test that measures the machine runs alone, as others of them may be what made it busy. All tries beyond the
-first are listed after the tests; more than ``BUDGET`` of them fail the suite. The time limit of a test
-includes all its tries.
+says nothing of the machine. The last try counts with any verdict; that of a test that measures the machine
+runs alone, as others of them may be what made it busy. All tries beyond the first are listed after the
+tests; more than ``BUDGET`` of them fail the suite. The time limit of a test includes all its tries.
 """
 
 from __future__ import annotations
@@ -25,7 +24,9 @@ MOST = 3
 """Maximum number of tries of one test."""
 BUDGET = 10
 """Maximum number of tries beyond the first, of all tests together."""
-_PROPERTY, _UNFINISHED = "tried again", "run.unfinished"
+_PROPERTY = "tried again"
+_UNFINISHED = "run.unfinished"
+"""Code of the verdict of a run that has not finished."""
 _QUEUE, _MACHINE = Path(__file__), Path(__file__).parent
 """What tests that measure lock: the queue until they may start, the machine while they run."""
 _DOUBT = pytest.StashKey[str]()

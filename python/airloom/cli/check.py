@@ -165,10 +165,8 @@ def _print_slices(console: Console, plan: Plan) -> None:
     for column in (*_DISTURBANCE, *(("since", "until") if changing else ())):
         table.add_column(column, overflow="fold")
     for one in found[:MOST_ROWS]:
-        # The sum turns a negative zero, which a small ratio is rounded to, into zero.
-        ratios = (
-            "-" if ratio is None else f"{round(ratio, 1) + 0.0:.1f}" for ratio in (one.snr_db, one.sinr_db)
-        )
+        # z: a small negative ratio is shown as 0.0, not as -0.0.
+        ratios = ("-" if ratio is None else f"{ratio:z.1f}" for ratio in (one.snr_db, one.sinr_db))
         where = (one.sender.partition(":")[0], one.receiver.partition(":")[0], str(one.channel))
         power = f"{one.power_dbm:.1f}"
         times = [
