@@ -34,7 +34,7 @@ PICTURES ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test test-quick test-mininet bench lint docs packages
-.PHONY: kernel test-kernel screenshots wheel sdist man try-wheel try-sdist clean
+.PHONY: kernel test-kernel screenshots site wheel sdist man try-wheel try-sdist clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -138,6 +138,15 @@ docs: setup ## Write the parts of docs/ that are generated
 	$(BIN)/python -m airloom.cli.scenario_reference > docs/guide/scenario.md
 	$(BIN)/python -m airloom.cli.kinds_reference docs/guide/kinds.md
 	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
+
+$(VENV)/site: site.lock $(VENV)/.packages
+	python3 -m venv $@
+	$@/bin/python -m pip install --quiet --disable-pip-version-check -r site.lock
+	@touch $@
+
+site: $(VENV)/site ## Make the documentation as a site in out/site, and check its links
+	NO_MKDOCS_2_WARNING=1 $(VENV)/site/bin/mkdocs build --strict --quiet
+	@echo "made out/site; to read and search it: python3 -m http.server --directory out/site"
 
 screenshots: setup ## Make the pictures of reports in docs/pictures from real runs; needs chromium
 	@tools/packages screenshots

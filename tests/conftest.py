@@ -3,14 +3,16 @@
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 from _pytest.nodeid import coerce_node_id
+from _pytest.unraisableexception import collect_unraisable
 from hypothesis import settings
 
-from helpers.order import LIMIT, expected, ordered
+from helpers.order import expected, limit_of, ordered
 from helpers.stalls import Stalls
 from helpers.tries import register
 
@@ -18,7 +20,8 @@ BESIDE_EACH_OTHER = {"unit", "engine", "refused"}
 """Folders of tests that do not measure the machine, so that they may share it."""
 
 ROOT_ALONE = "needs root: pytest has threads, so that it cannot move into a user namespace for its nodes"
-"""Why an ordinary user skips tests of real nodes; those of the command start processes that can."""
+"""Why an ordinary user skips tests that make nodes in this process; those of the API and the command have
+processes that can (`tests/e2e/test_ordinary_user.py`)."""
 
 # A test's time limit is pytest's; a limit for each example would fail whenever the machine is busy.
 # Failed examples are not kept in the folder of the sources, which may be read-only.
@@ -72,6 +75,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Collects what a test made, so that what it left open fails this test and not a later one.
+
+    Older objects, of fixtures of the session, are not looked at, which would take too long.
+    """
+    yield
+    gc.collect(1)
+    collect_unraisable(item.config)
+
+
 def group_of(item: pytest.Item) -> str:
     """Returns the name of the tests that run in one process: the end of an ID, as pytest-xdist reads it."""
     at = item.nodeid.rfind("@")
@@ -85,9 +99,8 @@ def waits(item: pytest.Item) -> bool:
 
 def seconds(item: pytest.Item) -> float:
     """Returns the seconds that a test is expected to take."""
-    limit = item.get_closest_marker("timeout")
     slow = item.get_closest_marker("slow") is not None
-    return expected(limit.args[0] if limit is not None else LIMIT, waits(item), slow)
+    return expected(limit_of(item), waits(item), slow)
 
 
 def folder_of(item: pytest.Item) -> str:

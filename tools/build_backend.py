@@ -2,7 +2,8 @@
 
 maturin builds the extension module and the Python package. This backend adds to the wheel, inside
 the package, the static programs that run in nodes (``bin``), the ``experiments``, the ``examples``,
-and a manual page. The wheel's tag names the oldest glibc of the extension module, found by maturin.
+what builds the guest kernel, and a manual page. The wheel's tag names the oldest glibc of the
+extension module, found by maturin.
 
 A source distribution contains the files tracked by git, or the whole tree without git.
 
@@ -49,8 +50,8 @@ __all__ = [
 
 TREE = Path(__file__).resolve().parents[1]
 PROGRAMS = ("airloom-init", "airloom-traffic")
-SHIPPED = ("experiments", "examples")
-"""Source folders that a wheel contains inside the package."""
+SHIPPED = ("experiments", "examples", "kernel", "tools/packages")
+"""Source folders and files that a wheel contains inside the package."""
 _UNTRACKED = {"target", "out", "dist", ".git", ".venv", "__pycache__"}
 """Folders without sources, for a tree without git."""
 
@@ -81,7 +82,8 @@ def build_wheel(
         }
         for name in SHIPPED:
             for path in sources(TREE / name):
-                more[f"airloom/shipped/{path.relative_to(TREE)}"] = (path.read_bytes(), 0o644)
+                mode = 0o755 if os.access(path, os.X_OK) else 0o644
+                more[f"airloom/shipped/{path.relative_to(TREE)}"] = (path.read_bytes(), mode)
         distribution = "-".join(wheel.name.split("-")[:2])
         more[f"{distribution}.data/data/share/man/man1/airloom.1"] = (manual().encode(), 0o644)
         _add(wheel, Path(wheel_directory, wheel.name), f"{distribution}.dist-info/RECORD", more)
@@ -137,7 +139,9 @@ def manual() -> str:
 
 
 def sources(folder: Path) -> list[Path]:
-    """Returns the source files of a folder in order."""
+    """Returns the source files of a folder in order; of a file, itself."""
+    if folder.is_file():
+        return [folder]
     if (TREE / ".git").exists():
         listed = subprocess.run(["git", "ls-files", "-z", "."], cwd=folder, capture_output=True, check=True)
         found = [folder / name for name in listed.stdout.decode().split("\0") if name]

@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::errors::Fault;
 use crate::nodes::Tap;
+use airloom_ports::offloads::Offloads;
+use airloom_ports::tap as ports;
 
 /// A TAP, of a node or by its descriptor.
 #[derive(FromPyObject)]
@@ -19,13 +21,24 @@ pub enum TapSource<'py> {
 }
 
 impl TapSource<'_> {
+    /// Its port, which offers the offloads of sent frames, and of received ones.
+    pub fn port(&self, complete_checksums: bool, offloads: (bool, bool)) -> Result<ports::Tap, Fault> {
+        let tap = ports::Tap::from_fd(self.descriptor()?, offered(offloads))?;
+        Ok(if complete_checksums { tap.completing_checksums() } else { tap })
+    }
+
     /// Its descriptor for the engine.
-    pub fn descriptor(&self) -> Result<Arc<OwnedFd>, Fault> {
+    fn descriptor(&self) -> Result<Arc<OwnedFd>, Fault> {
         match self {
             Self::OfNode(tap) => tap.share(),
             Self::Descriptor(fd) => duplicate(*fd).map(Arc::new),
         }
     }
+}
+
+/// The offloads of sent frames, and of received ones.
+pub fn offered((transmit, receive): (bool, bool)) -> Offloads {
+    Offloads { transmit, receive }
 }
 
 /// Duplicates a descriptor for the engine.

@@ -12,23 +12,24 @@ use airloom_engine::medium::{
 use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
-use airloom_ports::capture::{Capture, Choice};
+use airloom_ports::capture::Choice;
 use airloom_ports::detached::Detached;
 use airloom_ports::interface::Interface;
 use airloom_ports::memory::{Inbox, Memory};
 use airloom_ports::monitor::Monitor;
 use airloom_ports::runtime::driver::Driver;
 use airloom_ports::runtime::priority::Scheduling;
-use airloom_ports::tap::Tap;
 use airloom_ports::tunnel::{Encapsulation, Tunnel};
 use airloom_ports::world::World;
+use airloom_ports::world::captures::RUN;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
-use crate::convert::{TapSource, duplicate, read_settings};
+use crate::convert::{TapSource, duplicate, offered, read_settings};
 use crate::errors::Fault;
 use crate::received::{Frame, Received};
 use crate::state::State;
-use crate::views::{LedgerState, Punctuality};
+use crate::views::{LedgerState, Punctuality, loads};
 use crate::{guests, media};
 
 /// The engine on its own thread, driven by the wall clock or step by step.
@@ -46,7 +47,8 @@ impl Engine {
         Self { state: Mutex::new(State::Still(Box::new(World::new(seed)))), inbox: Inbox::default() }
     }
 
-    #[pyo3(signature = (name, tap, transit = false, complete_checksums = false))]
+    #[pyo3(signature = (name, tap, transit = false, complete_checksums = false, offloads = (true, true)))]
+    #[allow(clippy::too_many_arguments)] // each has a name in Python
     fn add_tap_port(
         &self,
         py: Python<'_>,
@@ -54,10 +56,9 @@ impl Engine {
         tap: TapSource<'_>,
         transit: bool,
         complete_checksums: bool,
+        offloads: (bool, bool),
     ) -> PyResult<()> {
-        let tap = Tap::from_fd(tap.descriptor()?).map_err(Fault::from)?;
-        let tap = if complete_checksums { tap.completing_checksums() } else { tap };
-        self.add(py, name, transit, Box::new(tap))
+        self.add(py, name, transit, Box::new(tap.port(complete_checksums, offloads)?))
     }
 
     #[pyo3(signature = (name, transit = false))]
@@ -65,7 +66,9 @@ impl Engine {
         self.add(py, name, transit, Box::new(Memory::new(&self.inbox)))
     }
 
-    #[pyo3(signature = (name, listener, mac, mtu, transit = false, handling = None))]
+    #[pyo3(signature = (
+        name, listener, mac, mtu, transit = false, handling = None, offloads = (true, true), guest = None
+    ))]
     #[allow(clippy::too_many_arguments)] // each has a name in Python
     fn add_vhost_port(
         &self,
@@ -76,11 +79,15 @@ impl Engine {
         mtu: u16,
         transit: bool,
         handling: Option<&guests::Handling>,
+        offloads: (bool, bool),
+        guest: Option<usize>,
     ) -> PyResult<()> {
-        self.add(py, name, transit, Box::new(guests::device(duplicate(listener)?, mac, mtu, handling)?))
+        let port = guests::device(duplicate(listener)?, mac, mtu, offered(offloads), handling)?;
+        self.add_of(py, name, transit, Box::new(port), guest)
     }
 
-    #[pyo3(signature = (name, device, radio, phy, transit = false))]
+    #[pyo3(signature = (name, device, radio, phy, transit = false, guest = None))]
+    #[allow(clippy::too_many_arguments)] // each has a name in Python
     fn add_wlan_port(
         &self,
         py: Python<'_>,
@@ -89,8 +96,9 @@ impl Engine {
         radio: usize,
         phy: &str,
         transit: bool,
+        guest: Option<usize>,
     ) -> PyResult<()> {
-        self.add(py, name, transit, Box::new(device.port(radio, phy)?))
+        self.add_of(py, name, transit, Box::new(device.port(radio, phy)?), guest)
     }
 
     fn set_monitor(&self, py: Python<'_>, name: String, listener: i32, card: String) -> PyResult<()> {
@@ -98,7 +106,8 @@ impl Engine {
         self.act(py, "set_monitor", move |world| world.set_monitor(&name, monitor))
     }
 
-    #[pyo3(signature = (name, listener, mac, mtu, handling = None))]
+    #[pyo3(signature = (name, listener, mac, mtu, handling = None, offloads = (true, true)))]
+    #[allow(clippy::too_many_arguments)] // each has a name in Python
     fn attach_vhost(
         &self,
         py: Python<'_>,
@@ -107,8 +116,10 @@ impl Engine {
         mac: &str,
         mtu: u16,
         handling: Option<&guests::Handling>,
+        offloads: (bool, bool),
     ) -> PyResult<()> {
-        self.exchange(py, name, Box::new(guests::device(duplicate(listener)?, mac, mtu, handling)?))
+        let device = guests::device(duplicate(listener)?, mac, mtu, offered(offloads), handling)?;
+        self.exchange(py, name, Box::new(device))
     }
 
     fn add_interface_port(&self, py: Python<'_>, name: String, interface: &str) -> PyResult<()> {
@@ -130,9 +141,16 @@ impl Engine {
         self.add(py, name, true, Box::new(tunnel))
     }
 
-    fn attach_tap(&self, py: Python<'_>, name: String, tap: TapSource<'_>) -> PyResult<()> {
-        let tap = Tap::from_fd(tap.descriptor()?).map_err(Fault::from)?;
-        self.exchange(py, name, Box::new(tap))
+    #[pyo3(signature = (name, tap, complete_checksums = false, offloads = (true, true)))]
+    fn attach_tap(
+        &self,
+        py: Python<'_>,
+        name: String,
+        tap: TapSource<'_>,
+        complete_checksums: bool,
+        offloads: (bool, bool),
+    ) -> PyResult<()> {
+        self.exchange(py, name, Box::new(tap.port(complete_checksums, offloads)?))
     }
 
     fn detach(&self, py: Python<'_>, name: String) -> PyResult<()> {
@@ -158,12 +176,32 @@ impl Engine {
         self.act(py, "connect", move |world| world.connect(&name, &a, &b, &forward, &backward).map(|_| ()))
     }
 
+    fn disconnect(&self, py: Python<'_>, name: String) -> PyResult<()> {
+        self.act(py, "disconnect", move |world| world.disconnect(&name))
+    }
+
+    fn set_transit(&self, py: Python<'_>, port: String, transit: bool) -> PyResult<()> {
+        self.act(py, "set_transit", move |world| world.set_transit(&port, transit))
+    }
+
+    fn set_switch(&self, py: Python<'_>, name: String, settings: &Bound<'_, PyAny>) -> PyResult<()> {
+        let settings: SwitchSettings = read_settings(settings, &format!("switch {name}"))?;
+        self.act(py, "set_switch", move |world| {
+            let switch = world.names.switches.id(&name)?;
+            Ok(world.engine.schedule(Instant::ZERO, Change::Switch(switch, settings))?)
+        })
+    }
+
+    fn move_to_port(&self, py: Python<'_>, link: String, end: &str, port: String) -> PyResult<()> {
+        let direction = direction_from(end)?;
+        self.act(py, "move_to_port", move |world| {
+            let (link, port) = (world.names.links.id(&link)?, world.names.ports.id(&port)?);
+            Ok(world.engine.move_to_port(link, direction, port)?)
+        })
+    }
+
     fn set_vlan(&self, py: Python<'_>, link: String, end: &str, settings: &Bound<'_, PyAny>) -> PyResult<()> {
-        let direction = match end {
-            "a" => Direction::Forward,
-            "b" => Direction::Backward,
-            _ => return Err(Fault::Word { what: "end", given: end.to_owned(), allowed: "a, b" }.into()),
-        };
+        let direction = direction_from(end)?;
         let settings: VlanSettings = read_settings(settings, &format!("VLANs of link {link}"))?;
         self.act(py, "set_vlan", move |world| {
             let link = world.names.links.id(&link)?;
@@ -180,9 +218,11 @@ impl Engine {
         apart: bool,
         snap: Option<u32>,
     ) -> PyResult<()> {
-        let choice = Choice { wanted: ports.map(|names| names.into_iter().collect()), snap, apart };
+        let wanted = ports.map(|names| names.into_iter().collect());
+        let choice = Choice { wanted, snap, apart, filters: None };
         py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(world.capture(&path, choice)?),
+            State::Virtual(calendar) => Ok(calendar.world.capture(&path, choice)?),
             _ => Err(Fault::State { call: "capture", needs: "an engine that has not started" }),
         })
         .map_err(PyErr::from)
@@ -205,7 +245,7 @@ impl Engine {
     fn idle_polled(&self, py: Python<'_>) -> u64 {
         py.detach(|| match &*self.state() {
             State::Running(driver) => driver.idle_polled().nanos(),
-            State::Still(_) | State::Stopped(..) | State::Lost => 0,
+            State::Still(_) | State::Virtual(_) | State::Stopped(_) | State::Lost => 0,
         })
     }
 
@@ -233,18 +273,19 @@ impl Engine {
             let mut state = self.state();
             match std::mem::replace(&mut *state, State::Lost) {
                 State::Still(mut world) => {
-                    let capture = world.capture.take();
+                    let finished = world.captures.finish();
                     *state = State::Still(world);
-                    capture.map_or(Ok(()), |capture| capture.finish().map(|_| ()))?;
-                    Ok(())
+                    Ok(finished?)
+                }
+                State::Virtual(mut calendar) => {
+                    let finished = calendar.world.captures.finish();
+                    *state = State::Virtual(calendar);
+                    Ok(finished?)
                 }
                 State::Running(driver) => {
                     let (mut driven, error) = driver.stop()?;
-                    let capture = driven.world.capture.take();
-                    let account = capture.as_ref().map(Capture::counts);
-                    let finished = capture.map_or(Ok(()), |capture| capture.finish().map(|_| ()));
-                    let account = account.map(|account| (account, finished.is_err()));
-                    *state = State::Stopped(Box::new(driven), account);
+                    let finished = driven.world.captures.finish();
+                    *state = State::Stopped(Box::new(driven));
                     finished?;
                     error.map_or(Ok(()), |error| Err(error.into()))
                 }
@@ -260,8 +301,9 @@ impl Engine {
     fn now(&self, py: Python<'_>) -> PyResult<u64> {
         let now = py.detach(|| match &*self.state() {
             State::Still(world) => Ok(world.engine.now()),
+            State::Virtual(calendar) => Ok(Instant::from_nanos(calendar.now())),
             State::Running(driver) => Ok(driver.clock().now()),
-            State::Stopped(driven, _) => Ok(driven.world.engine.now()),
+            State::Stopped(driven) => Ok(driven.world.engine.now()),
             State::Lost => Err(Fault::LOST),
         })?;
         Ok(now.nanos())
@@ -340,6 +382,37 @@ impl Engine {
         })
     }
 
+    fn remove_radio(&self, py: Python<'_>, port: String) -> PyResult<()> {
+        self.act(py, "remove_radio", move |world| world.remove_radio(&port))
+    }
+
+    fn set_medium(&self, py: Python<'_>, name: String, settings: &Bound<'_, PyAny>) -> PyResult<()> {
+        let settings: MediumSettings = read_settings(settings, &format!("medium {name}"))?;
+        self.act(py, "set_medium", move |world| world.set_medium(&name, &settings))
+    }
+
+    fn set_motion(
+        &self,
+        py: Python<'_>,
+        port: String,
+        motion: &Bound<'_, PyAny>,
+        node: String,
+    ) -> PyResult<()> {
+        let motion: MobilitySettings = read_settings(motion, &format!("motion of {port}"))?;
+        self.act(py, "set_motion", move |world| {
+            let motion = motion.build(world.engine.seed(), &node)?;
+            world.set_motion(&port, motion)
+        })
+    }
+
+    fn remove_noise(&self, py: Python<'_>, medium: String) -> PyResult<()> {
+        self.act(py, "remove_noise", move |world| world.remove_noise(&medium))
+    }
+
+    fn withdraw_changes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.act(py, "withdraw_changes", |world| Ok(world.engine.withdraw_changes().nanos()))
+    }
+
     fn police(&self, py: Python<'_>, port: String, grant: &Bound<'_, PyAny>) -> PyResult<()> {
         let policed: Policed = read_settings(grant, &format!("grant of {port}"))?;
         self.act(py, "police", move |world| world.police(&port, &policed))
@@ -347,7 +420,11 @@ impl Engine {
 
     fn violations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (found, unrecorded) = self.look(py, World::violations)?;
-        media::violations(py, &found, unrecorded)
+        media::violations(py, &found, &unrecorded)
+    }
+
+    fn forget_violations(&self, py: Python<'_>, slice: String) -> PyResult<()> {
+        self.act(py, "forget_violations", move |world| world.forget_violations(&slice))
     }
 
     fn add_card(
@@ -431,25 +508,33 @@ impl Engine {
     fn meet_guests(&self, py: Python<'_>) -> bool {
         py.detach(|| match &mut *self.state() {
             State::Still(world) => world.edge.negotiate(),
-            State::Running(_) | State::Stopped(..) | State::Lost => false,
+            State::Virtual(_) | State::Running(_) | State::Stopped(_) | State::Lost => false,
         })
     }
 
     fn guests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let guests = self.read(py, |world| guests::of(world), |driven, _| guests::of(&driven.world))?;
+        let guests = self.read(py, |world| guests::of(world), |driven| guests::of(&driven.world))?;
         guests::view(py, &guests)
     }
 
     fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(py, LedgerState::of, |driven, _| LedgerState::of(&mut driven.world))?.view(py)
+        self.read(py, LedgerState::of, |driven| LedgerState::of(&mut driven.world))?.view(py)
+    }
+
+    fn link_loads<'py>(&self, py: Python<'py>) -> PyResult<(u64, Bound<'py, PyBytes>)> {
+        let still = |world: &mut World| (world.engine.now(), loads(world));
+        let (at, found) =
+            self.read(py, still, |driven| (driven.world.engine.now(), loads(&mut driven.world)))?;
+        Ok((at.nanos(), PyBytes::new(py, &found)))
     }
 
     fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let still = |world: &mut World| Punctuality {
-            capture: world.capture.as_ref().map(|capture| (capture.counts(), capture.failed())),
+            histograms: Punctuality::of_virtual(world),
+            capture: world.captures.account(RUN),
             ..Punctuality::default()
         };
-        self.read(py, still, |driven, capture| Punctuality::of(driven, capture))?.view(py)
+        self.read(py, still, |driven| Punctuality::of(driven))?.view(py)
     }
 
     fn offer(&self, py: Python<'_>, port: String, at: u64, octets: &[u8]) -> PyResult<()> {
@@ -475,5 +560,14 @@ impl Engine {
         let inbox = self.inbox.clone();
         let received = self.act(py, "received", move |world| Ok(Received::of(world, &inbox)))?;
         Ok(received.frames(py))
+    }
+}
+
+/// The direction that begins at an end of a link.
+fn direction_from(end: &str) -> Result<Direction, Fault> {
+    match end {
+        "a" => Ok(Direction::Forward),
+        "b" => Ok(Direction::Backward),
+        _ => Err(Fault::Word { what: "end", given: end.to_owned(), allowed: "a, b" }),
     }
 }

@@ -6,6 +6,7 @@ use airloom_engine::medium::phy::tables::by_name;
 use airloom_engine::time::Span;
 use airloom_netns::hwsim::{self, Radios};
 use airloom_netns::read_mac;
+use airloom_ports::offloads::Offloads;
 use airloom_ports::port::Report;
 use airloom_ports::vhost::{self, Coalescing, DeviceConfig, Translation, Vhost};
 use airloom_ports::wlan::{self, WlanPort};
@@ -36,13 +37,16 @@ pub struct Handling(vhost::Handling);
 #[pymethods]
 impl Handling {
     #[new]
-    #[pyo3(signature = (notifications = "off", frames = 1, time = 0, translation = "direct", tlb = None))]
+    #[pyo3(signature = (
+        notifications = "off", frames = 1, time = 0, translation = "direct", tlb = None, in_band = false
+    ))]
     fn new(
         notifications: &str,
         frames: u16,
         time: u64,
         translation: &str,
         tlb: Option<&IoTlb>,
+        in_band: bool,
     ) -> PyResult<Self> {
         let time = Span::from_nanos(time);
         let coalescing = match notifications {
@@ -61,7 +65,7 @@ impl Handling {
                 return Err(Fault::Settings(format!("no mode {other} of a translation")).into());
             }
         };
-        Ok(Self(vhost::Handling { coalescing, translation }))
+        Ok(Self(vhost::Handling { coalescing, translation, in_band }))
     }
 }
 
@@ -74,10 +78,11 @@ pub fn device(
     listener: OwnedFd,
     mac: &str,
     mtu: u16,
+    offloads: Offloads,
     said: Option<&Handling>,
 ) -> Result<Vhost<DeviceConfig>, Fault> {
     let mac = read_mac(mac).map_err(Fault::Settings)?;
-    Ok(Vhost::serve(listener, DeviceConfig { mac, mtu }, handling(said))?)
+    Ok(Vhost::serve(listener, DeviceConfig { mac, mtu, offloads }, handling(said))?)
 }
 
 /// Whether this machine's kernel has simulated radios.

@@ -3,6 +3,7 @@
 // pyo3's macros generate functions without documentation and with unsafe blocks.
 #![allow(missing_docs)]
 
+mod captures;
 mod check;
 mod clock;
 mod convert;
@@ -14,6 +15,7 @@ mod nodes;
 mod received;
 mod state;
 mod views;
+mod virtual_time;
 
 use pyo3::prelude::*;
 
@@ -29,6 +31,8 @@ mod _engine {
     #[pymodule_export]
     use super::EngineError;
     #[pymodule_export]
+    use super::captures::LiveCapture;
+    #[pymodule_export]
     use super::check::{check_link, check_medium, check_motion, check_radio, check_switch};
     #[pymodule_export]
     use super::clock::realtime_offset;
@@ -42,6 +46,9 @@ mod _engine {
     use super::media::{overlap, read_movements};
     #[pymodule_export]
     use super::nodes::{Namespace, Tap, bring_up, counters_of, tear_down};
+
+    #[pymodule_export]
+    use super::virtual_time::VirtualTime;
 
     use pyo3::prelude::*;
 

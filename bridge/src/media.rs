@@ -1,6 +1,6 @@
 //! Radio media for Python: settings as dictionaries, and the state of radios at an instant.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
 use airloom_engine::medium::{RadioCounts, RadioSettings, SettingsError};
@@ -29,6 +29,7 @@ struct Radio<'a> {
     counts: &'a RadioCounts,
     airtime: Uses,
     dozing: u64,
+    foreign: &'a BTreeMap<u16, u64>,
     peers: Named<'a, Peer>,
     slice: Option<&'a str>,
     cut: bool,
@@ -48,6 +49,7 @@ struct Usage {
 struct Violations<'a> {
     found: Vec<Violation<'a>>,
     unrecorded: u64,
+    unrecorded_by_slice: &'a BTreeMap<String, u64>,
 }
 
 #[derive(Serialize)]
@@ -137,6 +139,7 @@ impl<'a> Radio<'a> {
             settings: &radio.settings,
             counts: &radio.counts,
             dozing: radio.dozed.nanos(),
+            foreign: &radio.foreign,
             airtime: Uses {
                 idle: airtime.idle.nanos(),
                 transmitting: airtime.transmitting.nanos(),
@@ -173,7 +176,7 @@ pub fn radios<'py>(py: Python<'py>, radios: &[RadioView]) -> PyResult<Bound<'py,
 pub fn violations<'py>(
     py: Python<'py>,
     found: &[ViolationView],
-    unrecorded: u64,
+    unrecorded: &BTreeMap<String, u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let found = found.iter().map(|ViolationView { port, slice, violation, concerned }| Violation {
         port,
@@ -187,7 +190,9 @@ pub fn violations<'py>(
         mhz: violation.channel.mhz,
         concerned,
     });
-    Ok(pythonize::pythonize(py, &Violations { found: found.collect(), unrecorded })?)
+    let (found, sum) = (found.collect(), unrecorded.values().sum());
+    let all = Violations { found, unrecorded: sum, unrecorded_by_slice: unrecorded };
+    Ok(pythonize::pythonize(py, &all)?)
 }
 
 /// The channels in use, as the stub of `Engine.channels` describes them.
@@ -275,10 +280,13 @@ pub fn overlap(sender: u16, receiver: u16) -> f64 {
 /// Movement of one node: instants in nanoseconds, and positions.
 type Way = Vec<(u64, f64, f64, f64)>;
 
+/// Times in nanoseconds at which the radios of a node turn on or off.
+type Switched = Vec<(u64, bool)>;
+
 /// Reads a movement trace: `ns-2`, `bonnmotion`, or `bonnmotion-3d`. Returns the positions of each
-/// node of the trace: (ns, x, y, z).
+/// node of the trace, (ns, x, y, z), and when its radios turn on or off.
 #[pyfunction]
-pub fn read_movements(py: Python<'_>, format: &str, text: &str) -> PyResult<Vec<(u32, Way)>> {
+pub fn read_movements(py: Python<'_>, format: &str, text: &str) -> PyResult<Vec<(u32, Way, Switched)>> {
     let read = || -> Result<_, SettingsError> {
         let paths = match format {
             "ns-2" => ns2(text)?,
@@ -289,7 +297,11 @@ pub fn read_movements(py: Python<'_>, format: &str, text: &str) -> PyResult<Vec<
         let way = |path: &airloom_engine::medium::mobility::Path| {
             path.points().iter().map(|(at, place)| (at.nanos(), place.x, place.y, place.z)).collect()
         };
-        Ok(Some(paths.iter().map(|(node, path)| (*node, way(path))).collect()))
+        let switched = |of: &[(airloom_engine::time::Instant, bool)]| {
+            of.iter().map(|(at, on)| (at.nanos(), *on)).collect()
+        };
+        let all = paths.iter().map(|(node, of)| (*node, way(&of.path), switched(&of.switched)));
+        Ok(Some(all.collect()))
     };
     match py.detach(read) {
         Ok(Some(paths)) => Ok(paths),

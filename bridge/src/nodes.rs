@@ -94,6 +94,20 @@ impl Namespace {
         self.with(py, |namespace| namespace.set_up(up))
     }
 
+    fn change(&self, py: Python<'_>, spec: &Bound<'_, PyAny>) -> PyResult<()> {
+        let spec: NodeSpec =
+            pythonize::depythonize(spec).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        py.detach(|| match &mut *self.inner.write().expect("no holder panics") {
+            Some(namespace) => namespace.change(spec),
+            None => Err(Error::Closed { node: self.name.clone() }),
+        })
+        .map_err(|error| raise(&error))
+    }
+
+    fn forget_neighbours(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, netns::Namespace::forget_neighbours)
+    }
+
     #[pyo3(signature = (interface, rate, burst, packets, overhead))]
     fn shape(
         &self,

@@ -2,11 +2,11 @@
 
 use std::sync::MutexGuard;
 
-use airloom_ports::capture::Counts;
 use airloom_ports::error::Error;
 use airloom_ports::port::Port;
 use airloom_ports::runtime::background::Pending;
 use airloom_ports::runtime::driver::{Driven, Driver};
+use airloom_ports::virtual_time::Calendar;
 use airloom_ports::world::World;
 use pyo3::prelude::*;
 
@@ -16,10 +16,12 @@ use crate::errors::Fault;
 pub enum State {
     /// Being built, or stepped.
     Still(Box<World>),
+    /// In virtual time, before its end.
+    Virtual(Box<Calendar>),
     /// Driven by the wall clock.
     Running(Driver),
     /// Stopped; the driven world can be read.
-    Stopped(Box<Driven>, Option<(Counts, bool)>),
+    Stopped(Box<Driven>),
     /// Lost after a panic.
     Lost,
 }
@@ -39,8 +41,14 @@ impl Engine {
     ) -> PyResult<T> {
         py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(act(world)?),
+            State::Virtual(calendar) => {
+                calendar.catch_up_engine()?;
+                let done = act(&mut calendar.world)?;
+                calendar.catch_up_engine()?;
+                Ok(done)
+            }
             State::Running(driver) => Ok(driver.ask(|driven| act(&mut driven.world))??),
-            State::Stopped(..) | State::Lost => {
+            State::Stopped(_) | State::Lost => {
                 Err(Fault::State { call, needs: "an engine that is not stopped" })
             }
         })
@@ -51,13 +59,64 @@ impl Engine {
     pub fn add(&self, py: Python<'_>, name: String, transit: bool, port: Box<dyn Port>) -> PyResult<()> {
         py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(world.add(&name, transit, port).map(|_| ())?),
+            State::Virtual(calendar) => Ok(calendar.world.add(&name, transit, port).map(|_| ())?),
             State::Running(driver) => Ok(driver.ask(move |driven| {
                 let port = driven.world.add(&name, transit, port)?;
                 driven.watch(port)
             })??),
-            State::Stopped(..) | State::Lost => {
+            State::Stopped(_) | State::Lost => {
                 Err(Fault::State { call: "add", needs: "an engine that is not stopped" })
             }
+        })
+        .map_err(PyErr::from)
+    }
+
+    /// Adds a port, in virtual time as a device of a guest.
+    pub fn add_of(
+        &self,
+        py: Python<'_>,
+        name: String,
+        transit: bool,
+        port: Box<dyn Port>,
+        guest: Option<usize>,
+    ) -> PyResult<()> {
+        match guest {
+            None => self.add(py, name, transit, port),
+            Some(guest) => self
+                .on_calendar(py, "this", move |calendar| Ok(calendar.add_port(&name, transit, port, guest)?)),
+        }
+    }
+
+    /// Puts the world into virtual time, set up by a closure.
+    pub fn virtualize(&self, py: Python<'_>, set_up: impl FnOnce(&mut Calendar) + Send) -> PyResult<()> {
+        py.detach(|| {
+            let mut state = self.state();
+            match std::mem::replace(&mut *state, State::Lost) {
+                State::Still(world) => {
+                    let mut calendar = Box::new(Calendar::new(*world));
+                    set_up(&mut calendar);
+                    *state = State::Virtual(calendar);
+                    Ok(())
+                }
+                other => {
+                    *state = other;
+                    Err(Fault::State { call: "virtual time", needs: "an engine that has not started" })
+                }
+            }
+        })
+        .map_err(PyErr::from)
+    }
+
+    /// Runs a closure on the calendar.
+    pub fn on_calendar<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: &'static str,
+        act: impl FnOnce(&mut Calendar) -> Result<T, Fault> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| match &mut *self.state() {
+            State::Virtual(calendar) => act(calendar),
+            _ => Err(Fault::State { call, needs: "an engine in virtual time" }),
         })
         .map_err(PyErr::from)
     }
@@ -70,11 +129,15 @@ impl Engine {
                     let id = world.names.ports.id(&name)?;
                     world.exchange(id, port)
                 }
+                State::Virtual(calendar) => {
+                    let id = calendar.world.names.ports.id(&name)?;
+                    calendar.world.exchange(id, port)
+                }
                 State::Running(driver) => driver.ask(move |driven| {
                     let id = driven.world.names.ports.id(&name)?;
                     driven.exchange(id, port)
                 })??,
-                State::Stopped(..) | State::Lost => {
+                State::Stopped(_) | State::Lost => {
                     return Err(Fault::State { call: "this", needs: "an engine that is not stopped" });
                 }
             };
@@ -90,12 +153,13 @@ impl Engine {
         &self,
         py: Python<'_>,
         still: impl FnOnce(&mut World) -> T + Send,
-        driven: impl FnOnce(&mut Driven, Option<&(Counts, bool)>) -> T + Send + 'static,
+        driven: impl FnOnce(&mut Driven) -> T + Send + 'static,
     ) -> PyResult<T> {
         py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(still(world)),
-            State::Running(driver) => Ok(driver.ask(|now| driven(now, None))?),
-            State::Stopped(ended, capture) => Ok(driven(ended, capture.as_ref())),
+            State::Virtual(calendar) => Ok(still(&mut calendar.world)),
+            State::Running(driver) => Ok(driver.ask(driven)?),
+            State::Stopped(ended) => Ok(driven(ended)),
             State::Lost => Err(Fault::LOST),
         })
         .map_err(PyErr::from)
@@ -107,7 +171,7 @@ impl Engine {
         py: Python<'_>,
         look: fn(&mut World) -> Result<T, Error>,
     ) -> PyResult<T> {
-        let found = self.read(py, look, move |driven, _| look(&mut driven.world))?;
+        let found = self.read(py, look, move |driven| look(&mut driven.world))?;
         Ok(found.map_err(Fault::from)?)
     }
 }

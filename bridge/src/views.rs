@@ -3,7 +3,7 @@
 use airloom_engine::ledger::{Drops, HostLosses};
 use airloom_engine::time::Span;
 use airloom_engine::{Direction, DropReason, HostLoss, Ledger, LinkId, PortId, SwitchId, Tally};
-use airloom_ports::capture::Counts;
+use airloom_ports::capture::{Account, Counts};
 use airloom_ports::carrier_drops::Unsent;
 use airloom_ports::port::Report;
 use airloom_ports::runtime::driver::Driven;
@@ -11,8 +11,37 @@ use airloom_ports::runtime::lateness::{Histogram, Worst};
 use airloom_ports::runtime::status::Second;
 use airloom_ports::tunnel;
 use airloom_ports::world::World;
+use airloom_ports::world::captures::RUN;
 use pyo3::prelude::*;
 use serde::{Serialize, Serializer};
+
+/// The state of all links, direction by direction in the order of their addition: [`LOAD`] numbers of
+/// eight octets each, little-endian.
+pub fn loads(world: &mut World) -> Vec<u8> {
+    let links: Vec<LinkId> = world.names.links.iter().map(|(_, id)| id).collect();
+    let ledger = world.engine.ledger();
+    let mut found = Vec::with_capacity(links.len() * 2 * LOAD * 8);
+    for link in links {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let account = ledger.link(link, direction);
+            let numbers: [u64; LOAD] = [
+                account.queue.frames,
+                account.queue.octets,
+                account.left.frames,
+                account.left.octets,
+                account.dropped.total().frames,
+                account.marked.frames,
+                account.busy.nanos(),
+            ];
+            found.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+        }
+    }
+    found
+}
+
+/// Numbers of one direction of a link: frames and octets in the queue, frames and octets that have
+/// reached the far end, frames dropped, frames marked, and busy time in nanoseconds.
+const LOAD: usize = 7;
 
 /// Data of a port's view.
 struct PortState {
@@ -109,12 +138,15 @@ fn link_view(ledger: &Ledger, id: LinkId) -> Named<'static, WireView> {
                 ("duplicated", account.duplicated),
                 ("corrupted", account.corrupted),
                 ("reordered", account.reordered),
+                ("held", account.held),
                 ("marked", account.marked),
                 ("late", account.late),
                 ("queue", account.queue),
                 ("queue_highest", account.queue_highest),
             ]),
             dropped: Reasons::of_drops(&account.dropped),
+            busy_ns: account.busy.nanos(),
+            held_ns: account.held_for.nanos(),
             paused_ns: account.paused.nanos(),
             late_most_ns: account.late_most.nanos(),
         };
@@ -177,8 +209,10 @@ struct UnsentView {
 #[derive(Serialize)]
 struct WireView {
     #[serde(flatten)]
-    tallies: Tallies<9>,
+    tallies: Tallies<10>,
     dropped: Reasons,
+    busy_ns: u64,
+    held_ns: u64,
     paused_ns: u64,
     late_most_ns: u64,
 }
@@ -240,8 +274,8 @@ pub struct Punctuality {
     pub histograms: Vec<(&'static str, Histogram)>,
     /// Status, second by second.
     pub seconds: Vec<Second>,
-    /// The capture, and whether its file failed.
-    pub capture: Option<(Counts, bool)>,
+    /// The capture of the run.
+    pub capture: Option<Account>,
     /// Whether the engine's thread may be real-time.
     pub preferred: bool,
     /// Names of the ports, by number.
@@ -263,10 +297,18 @@ impl Default for Punctuality {
 }
 
 impl Punctuality {
-    /// Copies the statistics of a driven engine. `ended` is the result of a finished capture.
-    pub fn of(driven: &Driven, ended: Option<&(Counts, bool)>) -> Self {
+    /// The lateness of deliveries by a calendar, or of none if the engine was stepped.
+    pub fn of_virtual(world: &World) -> Vec<(&'static str, Histogram)> {
+        vec![
+            ("delivery", world.edge.delivery.clone()),
+            ("ingress", Histogram::default()),
+            ("wakes", Histogram::default()),
+        ]
+    }
+
+    /// Copies the statistics of a driven engine.
+    pub fn of(driven: &Driven) -> Self {
         let edge = &driven.world.edge;
-        let running = driven.world.capture.as_ref().map(|capture| (capture.counts(), capture.failed()));
         Self {
             histograms: vec![
                 ("delivery", edge.delivery.clone()),
@@ -274,7 +316,7 @@ impl Punctuality {
                 ("wakes", driven.wakes.clone()),
             ],
             seconds: driven.status.seconds().to_vec(),
-            capture: running.or_else(|| ended.copied()),
+            capture: driven.world.captures.account(RUN),
             preferred: driven.preferred,
             ports: driven.world.names.ports.iter().map(|(name, _)| name.to_owned()).collect(),
         }
@@ -288,12 +330,7 @@ impl Punctuality {
             ),
             status: self.seconds.iter().map(SecondView::of).collect(),
             preferred: self.preferred,
-            capture: self.capture.map(|(counts, failed)| CaptureView {
-                written: counts.written,
-                skipped: counts.skipped,
-                octets: counts.octets,
-                failed,
-            }),
+            capture: self.capture.map(|(counts, failed)| CaptureView::of(counts, failed)),
         };
         Ok(pythonize::pythonize(py, &view)?)
     }
@@ -338,12 +375,25 @@ struct HistogramView<'a> {
     buckets: Vec<(u64, u64)>,
 }
 
+/// Counters of a capture.
 #[derive(Serialize)]
-struct CaptureView {
+pub struct CaptureView {
     written: u64,
     skipped: u64,
     octets: u64,
     failed: bool,
+}
+
+impl CaptureView {
+    /// Of these counters; `failed`: it could not be written to any more.
+    pub fn of(counts: Counts, failed: bool) -> Self {
+        Self { written: counts.written, skipped: counts.skipped, octets: counts.octets, failed }
+    }
+
+    /// The dictionary that the stub of `CaptureCounts` describes.
+    pub fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize::pythonize(py, self)?)
+    }
 }
 
 #[derive(Serialize)]

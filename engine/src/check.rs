@@ -3,7 +3,7 @@
 use core::fmt::Display;
 
 use crate::error::Error;
-use crate::settings::{Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, SwitchSettings};
+use crate::settings::{Class, Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, SwitchSettings};
 
 /// Longest delay, jitter or queueing time: one day, in nanoseconds.
 pub const LONGEST_NS: u64 = 86_400 * 1_000_000_000;
@@ -19,6 +19,12 @@ pub const SMALLEST_MTU: u32 = 68;
 pub const HIGHEST_OVERHEAD: u32 = 1_024;
 /// Largest number of entries in a rate trace or a jitter table.
 pub const LONGEST_TABLE: usize = 10_000_000;
+/// Shortest time between two updates of PIE: 0.1 ms, in nanoseconds.
+pub const SHORTEST_UPDATE: u64 = 100_000;
+/// Largest number of octets of a token bucket: 1 GiB.
+pub const LARGEST_BURST: u64 = 1 << 30;
+/// Largest number of classes of a queue.
+pub const MOST_CLASSES: usize = 64;
 /// Largest number of flow queues.
 pub const MOST_FLOWS: u32 = 65_536;
 
@@ -66,6 +72,14 @@ impl LinkSettings {
         span(self.receiver.moderation_ns, "link.receiver.moderation", "receiver.moderation_ns")?;
         self.receiver.service.check()?;
         span(self.receiver.tick_ns, "link.receiver.tick", "receiver.tick_ns")?;
+        if let Some(policer) = &self.policer {
+            let holds = (1..=HIGHEST_RATE).contains(&policer.bits_per_second);
+            let (code, field) = ("link.policer.rate", "policer.bits_per_second");
+            ensure(holds, code, field, &policer.bits_per_second, "from 1 bit/s to 1 Tbit/s")?;
+            let holds = (1..=LARGEST_BURST).contains(&policer.burst_octets);
+            let (code, field) = ("link.policer.burst", "policer.burst_octets");
+            ensure(holds, code, field, &policer.burst_octets, "from 1 octet to 1 GiB")?;
+        }
         self.queue.check()
     }
 }
@@ -77,6 +91,17 @@ impl Rate {
             Self::BitsPerSecond(rate) => {
                 let holds = (1..=HIGHEST_RATE).contains(rate);
                 ensure(holds, "link.rate", "rate", rate, "a rate is from 1 bit/s to 1 Tbit/s")
+            }
+            Self::TokenBucket { bits_per_second, burst_octets, peak_bits_per_second } => {
+                let holds = (1..=HIGHEST_RATE).contains(bits_per_second);
+                ensure(holds, "link.rate", "rate", bits_per_second, "a rate is from 1 bit/s to 1 Tbit/s")?;
+                let holds = (1..=LARGEST_BURST).contains(burst_octets);
+                let (code, field) = ("link.burst", "rate.token-bucket.burst_octets");
+                ensure(holds, code, field, burst_octets, "a burst is from 1 octet to 1 GiB")?;
+                let peak = peak_bits_per_second.unwrap_or(HIGHEST_RATE);
+                let holds = (*bits_per_second..=HIGHEST_RATE).contains(&peak);
+                let (code, field) = ("link.peak", "rate.token-bucket.peak_bits_per_second");
+                ensure(holds, code, field, &peak, "a peak rate is at least the rate, at most 1 Tbit/s")
             }
             Self::Trace { opportunities_ns, period_ns, octets } => {
                 let length = opportunities_ns.len();
@@ -160,7 +185,7 @@ impl QueueSettings {
         }
         match &self.discipline {
             Discipline::DropTail => Ok(()),
-            Discipline::Red { min_octets, max_octets, probability, weight } => {
+            Discipline::Red { min_octets, max_octets, probability, weight, packet_octets, .. } => {
                 let holds = *min_octets > 0;
                 ensure(holds, "link.queue.red.min", "queue.red.min_octets", min_octets, "at least 1 octet")?;
                 let holds = max_octets > min_octets && *max_octets <= 1 << 40;
@@ -168,11 +193,15 @@ impl QueueSettings {
                 ensure(holds, "link.queue.red.max", "queue.red.max_octets", max_octets, allowed)?;
                 let allowed = "above 0, at most 1";
                 let unit = |value: f64| value > 0.0 && value <= 1.0;
+                let holds = (1..=1 << 20).contains(packet_octets);
+                let (code, field) = ("link.queue.red.packet", "queue.red.packet_octets");
+                ensure(holds, code, field, packet_octets, "from 1 octet to 1 MiB")?;
                 let (code, field) = ("link.queue.red.probability", "queue.red.probability");
                 ensure(unit(*probability), code, field, probability, allowed)?;
                 ensure(unit(*weight), "link.queue.red.weight", "queue.red.weight", weight, allowed)
             }
-            Discipline::CoDel { target_ns, interval_ns } => check_codel(*target_ns, *interval_ns),
+            Discipline::CoDel { target_ns, interval_ns }
+            | Discipline::Cake { target_ns, interval_ns, .. } => check_codel(*target_ns, *interval_ns),
             Discipline::FqCoDel { target_ns, interval_ns, quantum, flows } => {
                 check_codel(*target_ns, *interval_ns)?;
                 let holds = (64..=1 << 20).contains(quantum);
@@ -182,8 +211,75 @@ impl QueueSettings {
                 let allowed = "from 1 to 65536 flow queues";
                 ensure(holds, "link.queue.fq-codel.flows", "queue.fq-codel.flows", flows, allowed)
             }
+            Discipline::Pie { target_ns, update_ns, burst_ns, alpha, beta } => {
+                let holds = (1..=LONGEST_NS).contains(target_ns);
+                let (code, field) = ("link.queue.pie.target", "queue.pie.target_ns");
+                ensure(holds, code, field, target_ns, "a target is above 0 ns, at most a day")?;
+                let holds = (SHORTEST_UPDATE..=LONGEST_NS).contains(update_ns);
+                let (code, field) = ("link.queue.pie.update", "queue.pie.update_ns");
+                ensure(holds, code, field, update_ns, "from 0.1 ms to a day")?;
+                span(*burst_ns, "link.queue.pie.burst", "queue.pie.burst_ns")?;
+                for (value, code, field) in [
+                    (alpha, "link.queue.pie.alpha", "queue.pie.alpha"),
+                    (beta, "link.queue.pie.beta", "queue.pie.beta"),
+                ] {
+                    ensure((0.0..=1000.0).contains(value), code, field, value, "from 0 to 1000 per second")?;
+                }
+                Ok(())
+            }
+            dual @ Discipline::DualPi2 { .. } => check_dualpi2(dual),
+            Discipline::Step { time_ns, .. } => {
+                span(time_ns.unwrap_or(0), "link.queue.step.time", "queue.step.time_ns")
+            }
+            Discipline::Priority { classes } | Discipline::Drr { classes } => check_classes(classes),
         }
     }
+}
+
+fn check_dualpi2(discipline: &Discipline) -> Result<(), Error> {
+    let Discipline::DualPi2 { target_ns, update_ns, alpha, beta, coupling, step_ns, ramp_ns, classic } =
+        discipline
+    else {
+        return Ok(());
+    };
+    let holds = (1..=LONGEST_NS).contains(target_ns);
+    let (code, field) = ("link.queue.dualpi2.target", "queue.dualpi2.target_ns");
+    ensure(holds, code, field, target_ns, "a target is above 0 ns, at most a day")?;
+    let holds = (SHORTEST_UPDATE..=LONGEST_NS).contains(update_ns);
+    let (code, field) = ("link.queue.dualpi2.update", "queue.dualpi2.update_ns");
+    ensure(holds, code, field, update_ns, "from 0.1 ms to a day")?;
+    for (value, code, field) in [
+        (alpha, "link.queue.dualpi2.alpha", "queue.dualpi2.alpha"),
+        (beta, "link.queue.dualpi2.beta", "queue.dualpi2.beta"),
+    ] {
+        ensure((0.0..=1000.0).contains(value), code, field, value, "from 0 to 1000 per second")?;
+    }
+    let (code, field) = ("link.queue.dualpi2.coupling", "queue.dualpi2.coupling");
+    ensure(
+        (0.01..=100.0).contains(coupling),
+        code,
+        field,
+        coupling,
+        "a coupling factor is from 0.01 to 100",
+    )?;
+    span(*step_ns, "link.queue.dualpi2.step", "queue.dualpi2.step_ns")?;
+    span(*ramp_ns, "link.queue.dualpi2.ramp", "queue.dualpi2.ramp_ns")?;
+    let (code, field) = ("link.queue.dualpi2.classic", "queue.dualpi2.classic");
+    ensure((0.0..1.0).contains(classic), code, field, classic, "a share is from 0 to below 1")
+}
+
+fn check_classes(classes: &[Class]) -> Result<(), Error> {
+    let (code, field) = ("link.queue.classes", "queue.classes");
+    let holds = (1..=MOST_CLASSES).contains(&classes.len());
+    ensure(holds, code, field, &classes.len(), "a queue has from 1 to 64 classes")?;
+    for class in classes {
+        let highest = class.dscp.iter().copied().max().unwrap_or(0);
+        ensure(highest < 64, "link.queue.classes.dscp", field, &highest, "a DSCP is from 0 to 63")?;
+        let holds = (64..=1 << 20).contains(&class.quantum);
+        let allowed = "a quantum is from 64 to 1048576 octets";
+        ensure(holds, "link.queue.classes.quantum", field, &class.quantum, allowed)?;
+    }
+    Ok(())
 }
 
 fn check_codel(target: u64, interval: u64) -> Result<(), Error> {
@@ -221,6 +317,7 @@ impl SwitchSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Policer;
 
     fn code(change: impl FnOnce(&mut LinkSettings)) -> &'static str {
         let mut settings = LinkSettings::default();
@@ -241,6 +338,17 @@ mod tests {
     fn each_range_has_its_code() {
         assert_eq!(code(|s| s.rate = Rate::BitsPerSecond(0)), "link.rate");
         assert_eq!(code(|s| s.rate = Rate::BitsPerSecond(HIGHEST_RATE + 1)), "link.rate");
+        let bucket = |bits_per_second, burst_octets, peak_bits_per_second| {
+            code(|s| s.rate = Rate::TokenBucket { bits_per_second, burst_octets, peak_bits_per_second })
+        };
+        assert_eq!(bucket(0, 1, None), "link.rate");
+        assert_eq!(bucket(1, 0, None), "link.burst");
+        assert_eq!(bucket(2, 1, Some(1)), "link.peak");
+        let policer = |bits_per_second, burst_octets| {
+            code(|s| s.policer = Some(Policer { bits_per_second, burst_octets }))
+        };
+        assert_eq!(policer(0, 1), "link.policer.rate");
+        assert_eq!(policer(1, LARGEST_BURST + 1), "link.policer.burst");
         assert_eq!(trace(vec![], 1, 1), "link.rate.trace.length");
         assert_eq!(trace(vec![2, 1], 3, 1), "link.rate.trace.order");
         assert_eq!(trace(vec![1, 2], 1, 1), "link.rate.trace.period");
@@ -280,7 +388,14 @@ mod tests {
     fn each_range_of_a_queue_has_its_code() {
         assert_eq!(code(|s| s.queue.time_ns = Some(u64::MAX)), "link.queue.time");
         let red = |min_octets, max_octets, probability, weight| {
-            queue(Discipline::Red { min_octets, max_octets, probability, weight })
+            queue(Discipline::Red {
+                min_octets,
+                max_octets,
+                probability,
+                weight,
+                packet_octets: 500,
+                marks_above: false,
+            })
         };
         assert_eq!(red(0, 1, 0.1, 0.1), "link.queue.red.min");
         assert_eq!(red(2, 2, 0.1, 0.1), "link.queue.red.max");
@@ -293,6 +408,52 @@ mod tests {
             |quantum, flows| queue(Discipline::FqCoDel { target_ns: 1, interval_ns: 1, quantum, flows });
         assert_eq!(flows(1, 1), "link.queue.fq-codel.quantum");
         assert_eq!(flows(1514, 0), "link.queue.fq-codel.flows");
+        let pie = |target_ns, update_ns, alpha| {
+            queue(Discipline::Pie { target_ns, update_ns, burst_ns: u64::MAX, alpha, beta: 1001.0 })
+        };
+        assert_eq!(pie(0, SHORTEST_UPDATE, 0.1), "link.queue.pie.target");
+        assert_eq!(pie(1, SHORTEST_UPDATE - 1, 0.1), "link.queue.pie.update");
+        assert_eq!(pie(1, SHORTEST_UPDATE, 0.1), "link.queue.pie.burst");
+        let gains = |alpha, beta| {
+            queue(Discipline::Pie { target_ns: 1, update_ns: SHORTEST_UPDATE, burst_ns: 0, alpha, beta })
+        };
+        assert_eq!(gains(f64::NAN, 1.0), "link.queue.pie.alpha");
+        assert_eq!(gains(0.0, -1.0), "link.queue.pie.beta");
+        let dual = |target_ns, update_ns, [alpha, beta, coupling, classic]: [f64; 4], step_ns, ramp_ns| {
+            queue(Discipline::DualPi2 {
+                target_ns,
+                update_ns,
+                alpha,
+                beta,
+                coupling,
+                step_ns,
+                ramp_ns,
+                classic,
+            })
+        };
+        let good = [0.15, 3.0, 2.0, 0.0625];
+        assert_eq!(dual(0, SHORTEST_UPDATE, good, 0, 0), "link.queue.dualpi2.target");
+        assert_eq!(dual(1, SHORTEST_UPDATE - 1, good, 0, 0), "link.queue.dualpi2.update");
+        assert_eq!(dual(1, SHORTEST_UPDATE, good, u64::MAX, 0), "link.queue.dualpi2.step");
+        assert_eq!(dual(1, SHORTEST_UPDATE, good, 0, u64::MAX), "link.queue.dualpi2.ramp");
+        for (at, bad, code) in [
+            (0, -1.0, "link.queue.dualpi2.alpha"),
+            (1, f64::NAN, "link.queue.dualpi2.beta"),
+            (2, 0.0, "link.queue.dualpi2.coupling"),
+            (3, 1.0, "link.queue.dualpi2.classic"),
+        ] {
+            let mut values = good;
+            values[at] = bad;
+            assert_eq!(dual(1, SHORTEST_UPDATE, values, 0, 0), code);
+        }
+        let step = Discipline::Step { packets: None, octets: None, time_ns: Some(u64::MAX) };
+        assert_eq!(queue(step), "link.queue.step.time");
+        assert_eq!(queue(Discipline::Drr { classes: vec![] }), "link.queue.classes");
+        let class = |dscp, quantum| {
+            queue(Discipline::Drr { classes: vec![Class { dscp: vec![dscp], quantum, packets: None }] })
+        };
+        assert_eq!(class(64, 1514), "link.queue.classes.dscp");
+        assert_eq!(class(63, 1), "link.queue.classes.quantum");
         let switch = |ageing_ns, addresses| {
             SwitchSettings::Switch { ageing_ns, addresses }.check().expect_err("out of range").code()
         };

@@ -40,11 +40,15 @@ pub enum DropReason {
     WrongVlan,
     /// A radio's transmission would have violated the grant of its slice.
     OutsideGrant,
+    /// A node's 802.11 stack sent on a frequency at which its radio has no channel.
+    OutsideBand,
+    /// A policer dropped it: the flow was above the rate and its burst.
+    Policed,
 }
 
 impl DropReason {
     /// All reasons, in order of declaration.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::QueueFull,
         Self::EarlyDrop,
         Self::RandomLoss,
@@ -63,6 +67,8 @@ impl DropReason {
         Self::NotUp,
         Self::WrongVlan,
         Self::OutsideGrant,
+        Self::OutsideBand,
+        Self::Policed,
     ];
 
     /// Name of the reason in ledgers, captures and results.
@@ -87,6 +93,8 @@ impl DropReason {
             Self::NotUp => "not-up",
             Self::WrongVlan => "wrong-vlan",
             Self::OutsideGrant => "outside-grant",
+            Self::OutsideBand => "outside-band",
+            Self::Policed => "policed",
         }
     }
 }

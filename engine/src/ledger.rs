@@ -122,12 +122,19 @@ pub struct WireAccount {
     pub corrupted: Tally,
     /// Frames that skipped the propagation delay (reordering model).
     pub reordered: Tally,
+    /// Frames whose jitter would have let them overtake others, and arrived later so that they do not.
+    pub held: Tally,
+    /// Sum of the times by which they were later.
+    pub held_for: Span,
     /// Frames that the queue marked with ECN Congestion Experienced.
     pub marked: Tally,
     /// Frames in the queue now.
     pub queue: Tally,
     /// Largest number of frames, and of octets, ever queued.
     pub queue_highest: Tally,
+    /// Time for which frames occupied the wire until now, with their overhead and the sender's gap: the
+    /// utilization is its growth over time. Zero without a rate.
+    pub busy: Span,
     /// Total time the wire paused because the host was late.
     pub paused: Span,
     /// Segments that entered later than they came: the wire had changed its state meanwhile (see

@@ -3,6 +3,12 @@
 //! The standard library calls the platform's C library, whose results differ in the last bits.
 //! Square roots and the basic operations are exact by IEEE 754 and are not wrapped here.
 
+/// A whole number as a real one: exact below 2^53, as octets of a queue and nanoseconds of a day are.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn float(value: u64) -> f64 {
+    value as f64
+}
+
 /// The natural logarithm.
 pub(crate) fn ln(x: f64) -> f64 {
     libm::log(x)

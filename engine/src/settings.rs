@@ -30,14 +30,18 @@ pub struct LinkSettings {
     pub reorder: f64,
     /// Largest layer-3 packet in octets (68 to 9216); a larger one is dropped.
     pub mtu: u32,
+    /// Layer whose octets the rate counts.
+    pub counts: Counts,
     /// Octets charged on the wire for each frame in addition to the frame: preamble 8, frame check
-    /// sequence 4, inter-frame gap 12 on Ethernet.
+    /// sequence 4, inter-frame gap 12 on Ethernet. If the rate counts packets, in addition to the packet.
     pub overhead: u32,
     /// Frames shorter than this, without frame check sequence, are charged as padded (60 on
     /// Ethernet).
     pub shortest: u32,
     /// The transmit queue.
     pub queue: QueueSettings,
+    /// Drops frames beyond a rate before they reach the queue.
+    pub policer: Option<Policer>,
     /// Whether the frames of a super-frame are timed one by one or carried together.
     pub segments: Segments,
     /// Whether time lost by a late host is recovered.
@@ -54,6 +58,28 @@ pub struct LinkSettings {
     pub coalesce_ns: u64,
     /// Carrier of the interface at the far end while the link is down.
     pub carrier: Carrier,
+}
+
+/// Layer whose octets a rate counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counts {
+    /// The frame, padded to [`LinkSettings::shortest`].
+    #[default]
+    Frame,
+    /// The packet of layer 3: the frame without the 14 octets of its Ethernet header and without padding
+    /// (a VLAN tag counts).
+    Packet,
+}
+
+/// A token bucket that drops what does not conform (RFC 2697 with one rate and two colours).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policer {
+    /// Rate in bit/s, of frames without the overhead of the wire.
+    pub bits_per_second: u64,
+    /// Octets of the bucket.
+    pub burst_octets: u64,
 }
 
 /// Carrier of a wire's receiving interface.
@@ -116,6 +142,15 @@ pub enum Rate {
     Unlimited,
     /// Constant, in bit/s.
     BitsPerSecond(u64),
+    /// A token bucket: bursts leave at the peak rate, the rest at the mean rate.
+    TokenBucket {
+        /// Rate in bit/s at which tokens come.
+        bits_per_second: u64,
+        /// Octets of the bucket. A frame takes as many as it is charged on the wire.
+        burst_octets: u64,
+        /// Rate in bit/s of a burst; without it a burst leaves at once.
+        peak_bits_per_second: Option<u64>,
+    },
     /// A trace as in mahimahi: each entry is an instant, in nanoseconds after the start of the
     /// period, at which `octets` octets may leave; after `period_ns` the trace repeats.
     Trace {
@@ -123,11 +158,10 @@ pub enum Rate {
         opportunities_ns: Vec<u64>,
         /// Length of the trace; at least the last instant.
         period_ns: u64,
-        /// Octets that one opportunity carries. A frame is charged with its overhead, as on any
-        /// other link; it leaves with the opportunity that carries its last octet. The unused part
-        /// of an opportunity goes to the next frame only if that frame is already waiting. One
-        /// 1500-octet packet per opportunity, which is the meaning of mahimahi's 1504, is 1514
-        /// octets and the overhead here.
+        /// Octets that one opportunity carries. A frame is charged as on any other link; it leaves
+        /// with the opportunity that carries its last octet. The unused part of an opportunity goes to
+        /// the next frame only if that frame is already waiting. Mahimahi's 1504 are a packet of 1500
+        /// and 4 of the header of its tunnel: [`Counts::Packet`] with an overhead of 4.
         octets: u32,
     },
 }
@@ -206,9 +240,13 @@ pub struct QueueSettings {
     /// Queue management: decides which frames are dropped or marked, and when.
     pub discipline: Discipline,
     /// Mark packets of ECN-capable flows (RFC 3168) where the discipline would drop early; for
-    /// drop-tail, mark when the queue is more than half full. RED still drops from `max_octets` on,
-    /// as RFC 3168 section 7 recommends.
+    /// drop-tail, mark when the queue is more than half full. RED drops from `max_octets` on, as
+    /// RFC 3168 section 7 recommends, unless its `marks_above` is set.
     pub ecn: bool,
+}
+
+fn typical_packet() -> u64 {
+    500
 }
 
 /// Queue management.
@@ -221,12 +259,19 @@ pub enum Discipline {
     Red {
         /// Mean queue in octets below which nothing is dropped.
         min_octets: u64,
-        /// Mean queue in octets from which everything is dropped.
+        /// Mean queue in octets from which everything is dropped, or marked if `marks_above`.
         max_octets: u64,
         /// Drop probability just below `max_octets`.
         probability: f64,
         /// Weight of the newest sample in the mean (0.002 in the paper).
         weight: f64,
+        /// Octets of the typical packet, by which idle time is measured (500 in the paper).
+        #[serde(default = "typical_packet")]
+        packet_octets: u64,
+        /// Mark ECN-capable packets from `max_octets` on too, as Linux does unless told to drop
+        /// (`harddrop` of tc-red(8)). Without effect unless `ecn` is set.
+        #[serde(default)]
+        marks_above: bool,
     },
     /// Controlled delay (RFC 8289).
     #[serde(rename = "codel")]
@@ -248,6 +293,117 @@ pub enum Discipline {
         /// Number of flow queues (1024 in the RFC).
         flows: u32,
     },
+    /// Proportional integral controller enhanced (RFC 8033).
+    Pie {
+        /// Delay to be reached in nanoseconds (15 ms in the RFC).
+        target_ns: u64,
+        /// Time between two updates of the probability in nanoseconds (15 ms in the RFC).
+        update_ns: u64,
+        /// Time in nanoseconds for which a burst passes (150 ms in the RFC).
+        burst_ns: u64,
+        /// Weight of the deviation from the target, per second (0.125 in the RFC).
+        alpha: f64,
+        /// Weight of the trend, per second (1.25 in the RFC).
+        beta: f64,
+    },
+    /// Step marking: ECN-capable packets that would make the queue longer than a threshold are marked,
+    /// by its present length, as in DCTCP (RFC 8257, section 3.1). Others are queued up to the limits.
+    Step {
+        /// Threshold in frames.
+        packets: Option<u64>,
+        /// Threshold in octets.
+        octets: Option<u64>,
+        /// Threshold in time at the present rate, in nanoseconds.
+        time_ns: Option<u64>,
+    },
+    /// Dual-queue coupled active queue management (RFC 9332): packets with ECT(1) or CE have a queue of
+    /// their own. ECN-capable packets are marked, whatever `ecn` says.
+    #[serde(rename = "dualpi2")]
+    DualPi2 {
+        /// Delay of the classic queue to be reached, in nanoseconds (15 ms in the RFC).
+        target_ns: u64,
+        /// Time between two updates of the probability, in nanoseconds (15 ms in the RFC).
+        update_ns: u64,
+        /// Weight of the deviation from the target, per second (0.15 in the RFC).
+        alpha: f64,
+        /// Weight of the trend, per second (3 in the RFC).
+        beta: f64,
+        /// Coupling factor k from the base probability to the low-latency queue (2 in the RFC).
+        coupling: f64,
+        /// Time in the low-latency queue from which packets are marked, in nanoseconds (800 us in the RFC).
+        step_ns: u64,
+        /// Further time up to which the share of marked ones grows to 1, in nanoseconds (400 us in the RFC).
+        ramp_ns: u64,
+        /// Least share of the octets of the classic queue while both wait (1/16 in the RFC).
+        classic: f64,
+    },
+    /// Common Applications Kept Enhanced (Høiland-Jørgensen, Täht and Morton 2018). ECN-capable packets are
+    /// marked, whatever `ecn` says.
+    Cake {
+        /// Acceptable standing delay in nanoseconds (5 ms in Linux); at least 1.5 full frames.
+        target_ns: u64,
+        /// Sliding window in nanoseconds, the usual round-trip time (100 ms in Linux).
+        interval_ns: u64,
+        /// What shares the wire alike before flows do.
+        isolation: CakeIsolation,
+        /// Classes by DSCP.
+        tins: CakeTins,
+    },
+    /// Classes by DSCP, served by strict priority in this order.
+    Priority {
+        /// The classes; the last one has all packets that no other names.
+        classes: Vec<Class>,
+    },
+    /// Classes by DSCP, served by deficit round robin (Shreedhar and Varghese 1996).
+    Drr {
+        /// The classes; the last one has all packets that no other names.
+        classes: Vec<Class>,
+    },
+}
+
+/// Whose number of busy flows divides a flow's quantum in a `Cake` queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CakeIsolation {
+    /// Nobody's: flows share alike.
+    Flows,
+    /// The source host's.
+    DualSrchost,
+    /// The destination host's.
+    DualDsthost,
+    /// That of the two that has more.
+    TripleIsolate,
+}
+
+/// The classes of a `Cake` queue by DSCP, as tc-cake(8) lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CakeTins {
+    /// One for all.
+    Besteffort,
+    /// Best effort, bulk (1/16 of the rate), voice (1/4).
+    Diffserv3,
+    /// Best effort, bulk (1/16 of the rate), video (1/2), voice (1/4).
+    Diffserv4,
+}
+
+/// A class of a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Its DSCPs, 0 to 63.
+    #[serde(default)]
+    pub dscp: Vec<u8>,
+    /// Octets in each round; only deficit round robin reads it.
+    #[serde(default = "full_frame")]
+    pub quantum: u32,
+    /// Maximum number of its frames in the queue, beside the limits of the whole queue.
+    #[serde(default)]
+    pub packets: Option<u32>,
+}
+
+fn full_frame() -> u32 {
+    1514
 }
 
 /// Treatment of super-frames on a link with a rate. A link without one keeps them together in both
@@ -325,9 +481,11 @@ impl Default for LinkSettings {
             corrupt: 0.0,
             reorder: 0.0,
             mtu: 9216,
+            counts: Counts::Frame,
             overhead: 24,
             shortest: 60,
             queue: QueueSettings::default(),
+            policer: None,
             segments: Segments::Timed,
             late: Late::default(),
             gap_ns: 0,

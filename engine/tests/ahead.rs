@@ -176,7 +176,7 @@ proptest! {
         all in prop::collection::vec(happens(), 1..40),
     ) {
         let (far, weight) = (1 << 39, 0.002);
-        let never = Discipline::Red { min_octets: far, max_octets: 2 * far, probability: 0.1, weight };
+        let never = Discipline::Red { min_octets: far, max_octets: 2 * far, probability: 0.1, weight, packet_octets: 500, marks_above: false };
         let ahead = outcome(&links, &all, &Discipline::DropTail);
         let each = outcome(&links, &all, &never);
         for (ahead, each) in ahead.iter().zip(&each) {

@@ -7,7 +7,7 @@ use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::medium::mobility::{Position, Static};
 use airloom_engine::medium::propagation::LogDistance;
 use airloom_engine::medium::wlan::{Attempt, TxRequest};
-use airloom_engine::medium::{Medium, Membership, RadioSettings};
+use airloom_engine::medium::{Medium, Membership, RadioSettings, RateSettings};
 use airloom_engine::settings::{
     Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, Segments, SwitchSettings,
 };
@@ -74,7 +74,14 @@ fn frames_cost_no_allocation() {
     let times = (200_000, 2_000_000);
     let disciplines = [
         Discipline::DropTail,
-        Discipline::Red { min_octets: 5_000, max_octets: 60_000, probability: 0.1, weight: 0.1 },
+        Discipline::Red {
+            min_octets: 5_000,
+            max_octets: 60_000,
+            probability: 0.1,
+            weight: 0.1,
+            packet_octets: 500,
+            marks_above: false,
+        },
         Discipline::CoDel { target_ns: times.0, interval_ns: times.1 },
         Discipline::FqCoDel { target_ns: times.0, interval_ns: times.1, quantum: 1514, flows: 8 },
     ];
@@ -156,7 +163,7 @@ fn a_row_of_switches_allocates_nothing_per_frame() {
 #[test]
 fn frames_of_a_stack_and_their_translation_allocate_nothing() {
     let mut engine = Engine::new(1);
-    let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.7 };
+    let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: Some(46.7) };
     let medium = Medium::new(engine.seed(), "air", Box::new(loss));
     let medium = engine.add_medium("air", medium).expect("new");
     let mac = |node: u8| [2, 0, 0, 0, 0, node];
@@ -203,4 +210,48 @@ fn frames_of_a_stack_and_their_translation_allocate_nothing() {
     talk(&mut engine, 300..1_500);
     assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
     assert_eq!(engine.ledger().dropped.total().frames, 0);
+}
+
+#[test]
+fn frames_of_aggregates_cost_no_allocation() {
+    let mut engine = Engine::new(1);
+    let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: Some(46.7) };
+    let medium = Medium::new(engine.seed(), "air", Box::new(loss));
+    let medium = engine.add_medium("air", medium).expect("new");
+    let (mut ports, mut radios) = (Vec::new(), Vec::new());
+    for node in 0..2_u8 {
+        let port = engine.add_port(&format!("n{node}"), false).expect("new");
+        // At 100 m some frames of an A-MPDU have errors, so that others wait for them.
+        let place = Box::new(Static(Position::new(f64::from(node) * 100.0, 0.0, 0.0)));
+        let settings = RadioSettings {
+            mac: [2, 0, 0, 0, 0, node],
+            phy: "802.11n".into(),
+            rate: RateSettings::Mcs(3),
+            qos: true,
+            aggregation: Some(16),
+            ..RadioSettings::default()
+        };
+        radios.push(engine.add_radio(medium, port, settings, place).expect("valid"));
+        ports.push(port);
+    }
+    let talk = |engine: &mut Engine, rounds: std::ops::Range<u64>| {
+        for round in rounds {
+            let at = Instant::from_nanos(round * 10_000_000);
+            for frame in 0..20_u8 {
+                let from = frame % 2;
+                let buffer = engine.pool().take(300);
+                let octets = engine.pool().octets_mut(buffer);
+                octets[..300].fill(0);
+                octets[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1 - from, 2, 0, 0, 0, 0, from, 8, 0]);
+                engine.offer(ports[usize::from(from)], at, Frame::new(buffer, 300, None, None));
+            }
+            engine.advance(at, &mut Sink);
+        }
+    };
+    talk(&mut engine, 0..2_000);
+    let before = ALLOCATIONS.with(Cell::get);
+    talk(&mut engine, 2_000..6_000);
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    let counts = engine.medium(medium).expect("known").counts(radios[0]);
+    assert!(counts.unanswered > 100 && counts.sent > counts.unanswered, "{counts:?}");
 }

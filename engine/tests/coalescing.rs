@@ -59,7 +59,14 @@ fn hop() -> impl Strategy<Value = Hop> {
 
 fn managed() -> impl Strategy<Value = Discipline> {
     let (target_ns, interval_ns) = (500_000, 2_000_000);
-    let red = Discipline::Red { min_octets: 5_000, max_octets: 40_000, probability: 0.1, weight: 0.02 };
+    let red = Discipline::Red {
+        min_octets: 5_000,
+        max_octets: 40_000,
+        probability: 0.1,
+        weight: 0.02,
+        packet_octets: 500,
+        marks_above: false,
+    };
     prop::sample::select(vec![
         red,
         Discipline::CoDel { target_ns, interval_ns },

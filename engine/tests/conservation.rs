@@ -2,10 +2,10 @@
 
 mod common;
 
-use airloom_engine::frame::Frame;
+use airloom_engine::frame::{ETHERNET_HEADER, Frame};
 use airloom_engine::settings::{
-    Carrier, Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments,
-    SwitchSettings,
+    CakeIsolation, CakeTins, Carrier, Class, Counts, Discipline, Jitter, Late, LinkSettings, Loss, Policer,
+    QueueSettings, Rate, Receiver, Segments, SwitchSettings,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, End, Engine, Gathers, LinkId, PortId};
@@ -23,6 +23,13 @@ fn rates() -> impl Strategy<Value = Rate> {
         2 => Just(Rate::Unlimited),
         4 => (10_000..2_000_000_000_u64).prop_map(Rate::BitsPerSecond),
         1 => trace,
+        1 => (10_000..200_000_000_u64, 1..50_000_u64, proptest::option::of(0..1_000_000_000_u64)).prop_map(
+            |(bits_per_second, burst_octets, more)| Rate::TokenBucket {
+                bits_per_second,
+                burst_octets,
+                peak_bits_per_second: more.map(|more| bits_per_second + more),
+            }
+        ),
     ]
 }
 
@@ -33,6 +40,8 @@ fn disciplines() -> impl Strategy<Value = Discipline> {
             max_octets: min_octets + more,
             probability,
             weight,
+            packet_octets: 500,
+            marks_above: more % 2 == 0,
         },
     );
     let times = || (1..5_000_000_u64, 0..50_000_000_u64);
@@ -43,7 +52,54 @@ fn disciplines() -> impl Strategy<Value = Discipline> {
         1 => (times(), 64..3_000_u32, 1..40_u32).prop_map(|((target_ns, more), quantum, flows)| {
             Discipline::FqCoDel { target_ns, interval_ns: target_ns + more, quantum, flows }
         }),
+        1 => (times(), 100_000..30_000_000_u64, 0.0..10.0, 0.0..10.0).prop_map(
+            |((target_ns, burst_ns), update_ns, alpha, beta)| Discipline::Pie {
+                target_ns,
+                update_ns,
+                burst_ns,
+                alpha,
+                beta,
+            }
+        ),
+        1 => (times(), 100_000..30_000_000_u64, 0.0..10.0, 0.01..10.0, 0.0..0.9).prop_map(
+            |((target_ns, ramp_ns), update_ns, alpha, coupling, classic)| Discipline::DualPi2 {
+                target_ns,
+                update_ns,
+                alpha,
+                beta: 10.0 * alpha,
+                coupling,
+                step_ns: target_ns / 8,
+                ramp_ns: ramp_ns / 64,
+                classic,
+            }
+        ),
+        1 => (times(), cakes()).prop_map(|((target_ns, more), (isolation, tins))| Discipline::Cake {
+            target_ns,
+            interval_ns: target_ns + more,
+            isolation,
+            tins,
+        }),
+        1 => (0..30_u64).prop_map(|packets| Discipline::Step {
+            packets: Some(packets),
+            octets: None,
+            time_ns: None,
+        }),
+        1 => classes().prop_map(|classes| Discipline::Priority { classes }),
+        1 => classes().prop_map(|classes| Discipline::Drr { classes }),
     ]
+}
+
+fn cakes() -> impl Strategy<Value = (CakeIsolation, CakeTins)> {
+    use CakeIsolation::{DualDsthost, DualSrchost, Flows, TripleIsolate};
+    let isolations = proptest::sample::select(vec![Flows, DualSrchost, DualDsthost, TripleIsolate]);
+    let tins = vec![CakeTins::Besteffort, CakeTins::Diffserv3, CakeTins::Diffserv4];
+    (isolations, proptest::sample::select(tins))
+}
+
+fn classes() -> impl Strategy<Value = Vec<Class>> {
+    let class = (0..64_u8, 64..3_000_u32, proptest::option::of(0..20_u32));
+    let class = class.prop_map(|(dscp, quantum, packets)| Class { dscp: vec![dscp, 0], quantum, packets });
+    proptest::collection::vec(class, 1..4)
 }
 
 fn receivers() -> impl Strategy<Value = Receiver> {
@@ -99,9 +155,11 @@ fn small_chance() -> impl Strategy<Value = f64> {
 fn links() -> impl Strategy<Value = LinkSettings> {
     let chances = (small_chance(), small_chance(), small_chance(), any::<bool>());
     let sizes = (prop_oneof![Just(1500_u32), 68..9216_u32], 0..100_u32, 0..100_u32, any::<bool>());
-    let equipment = (0..10_000_u64, receivers());
+    let layers = prop_oneof![3 => Just(Counts::Frame), 1 => Just(Counts::Packet)];
+    let policers = proptest::option::weighted(0.2, (10_000..50_000_000_u64, 1..50_000_u64));
+    let equipment = (0..10_000_u64, receivers(), layers, policers);
     (rates(), 0..5_000_000_u64, jitters(), losses(), chances, sizes, queues(), equipment).prop_map(
-        |(rate, delay_ns, jitter, loss, chances, sizes, queue, (gap_ns, receiver))| {
+        |(rate, delay_ns, jitter, loss, chances, sizes, queue, (gap_ns, receiver, counts, policer))| {
             let (duplicate, corrupt, reorder, jitter_reorders) = chances;
             let (mtu, overhead, shortest, timed) = sizes;
             let segments = if timed { Segments::Timed } else { Segments::Carried };
@@ -115,9 +173,12 @@ fn links() -> impl Strategy<Value = LinkSettings> {
                 corrupt,
                 reorder,
                 mtu,
+                counts,
                 overhead,
                 shortest,
                 queue,
+                policer: policer
+                    .map(|(bits_per_second, burst_octets)| Policer { bits_per_second, burst_octets }),
                 segments,
                 late: Late::CatchUp,
                 carrier: Carrier::default(),
@@ -333,7 +394,12 @@ proptest! {
         }
         run_dry(&mut engine, &mut book);
         let charge = |octets: &[u8]| {
-            u64::try_from(octets.len()).expect("small").max(settings.shortest.into()) + u64::from(settings.overhead)
+            let octets = u64::try_from(octets.len()).expect("small");
+            let charged = match settings.counts {
+                Counts::Frame => octets.max(settings.shortest.into()),
+                Counts::Packet => octets - u64::from(ETHERNET_HEADER),
+            };
+            charged + u64::from(settings.overhead)
         };
         for from in 0..book.deliveries.len() {
             let mut bits = 0;
@@ -347,7 +413,7 @@ proptest! {
             }
         }
         // Flow queues keep order only within a flow.
-        if !matches!(settings.queue.discipline, Discipline::FqCoDel { .. }) {
+        if !matches!(settings.queue.discipline, Discipline::FqCoDel { .. } | Discipline::Cake { .. }) {
             let order: Vec<&[u8]> = book.deliveries.iter().map(|delivery| &delivery.octets[..8]).collect();
             prop_assert!(order.is_sorted());
         }

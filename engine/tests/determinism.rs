@@ -33,7 +33,14 @@ fn trace(seed: u64, step: u64, more: bool) -> String {
     let times = (200_000, 2_000_000);
     let disciplines = [
         Discipline::DropTail,
-        Discipline::Red { min_octets: 5_000, max_octets: 20_000, probability: 0.1, weight: 0.1 },
+        Discipline::Red {
+            min_octets: 5_000,
+            max_octets: 20_000,
+            probability: 0.1,
+            weight: 0.1,
+            packet_octets: 500,
+            marks_above: false,
+        },
         Discipline::CoDel { target_ns: times.0, interval_ns: times.1 },
         Discipline::FqCoDel { target_ns: times.0, interval_ns: times.1, quantum: 1514, flows: 8 },
     ];

@@ -153,7 +153,7 @@ fn violations_of_slots_that_follow_each_other_are_one_record_with_the_longest() 
     world.saturate(Instant::ZERO, from, to, PAYLOAD);
     world.run(at(1.0));
     let (found, unrecorded) = world.medium.violations();
-    let [one] = found else { panic!("{found:?}") };
+    let [one] = found[..] else { panic!("{found:?}") };
     assert_eq!(unrecorded, 0);
     assert!((one.amount - 408.0).abs() < 1e-9, "{} us", one.amount);
     // Of 1 s in 519.5 us each, all but those that lie in 0.9 of 4 ms.

@@ -8,10 +8,11 @@ use airloom_engine::DropReason;
 use airloom_engine::PortId;
 use airloom_engine::frame::Frame;
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
-use airloom_engine::medium::header::{Header, Type};
-use airloom_engine::medium::management::Management;
 use airloom_engine::medium::phy::{Channel, tables};
-use airloom_engine::medium::{Kind, RadioId, translation};
+use airloom_engine::medium::wlan::header::{Header, Type};
+use airloom_engine::medium::wlan::management::Management;
+use airloom_engine::medium::wlan::translation;
+use airloom_engine::medium::{Kind, RadioId};
 use airloom_engine::medium::{Membership, RadioSettings, RateSettings, Roaming};
 use airloom_engine::time::Instant;
 use airloom_engine::time::Span;
@@ -287,6 +288,7 @@ fn on_air(kind: Kind, direction: Direction, ssid: &str, ethernet: &[u8], qos: bo
         channel: Channel { number: 36, mhz: 5180 },
         bits_per_second: 6_000_000,
         ofdm: true,
+        ht: None,
         signal_dbm: None,
         noise_dbm: None,
         broken: false,
@@ -303,6 +305,8 @@ fn on_air(kind: Kind, direction: Direction, ssid: &str, ethernet: &[u8], qos: bo
         beacon: Span::from_millis(100),
         rates: (&tables::A, tables::A.mandatory()),
         frame: None,
+        subframe: None,
+        block: (0, 0, 0),
     };
     let mut out = Vec::new();
     capture::write(&sniffed, ethernet, &mut out);

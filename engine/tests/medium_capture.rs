@@ -5,7 +5,7 @@
 mod world;
 
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
-use airloom_engine::medium::phy::{Channel, tables};
+use airloom_engine::medium::phy::{Channel, Ht, tables};
 use airloom_engine::medium::{Kind, Membership, RadioId, RadioSettings, RateSettings, Roaming};
 use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
@@ -27,9 +27,11 @@ fn read(octets: &[u8]) -> Record {
     assert_eq!(octets[0], 0, "version");
     let length = usize::from(word(2));
     let present = u32::from_le_bytes(octets[4..8].try_into().expect("four"));
-    assert_eq!(present & !0b110_1111, 0, "fields {present:b}");
+    assert_eq!(present & !(1 << 19 | 0b110_1111), 0, "fields {present:b}");
     let signal = (present & 1 << 5 != 0).then(|| i8::from_le_bytes([octets[22]]));
-    assert_eq!(length, 22 + (present & 0b110_0000).count_ones() as usize);
+    // One octet for each power, three for a scheme of 802.11n.
+    let scheme = if present & 1 << 19 == 0 { 0 } else { 3 };
+    assert_eq!(length, 22 + (present & 0b110_0000).count_ones() as usize + scheme);
     assert_eq!(octets[16] & 0x10, 0x10, "check sequence at the end");
     Record {
         micros: u64::from_le_bytes(octets[8..16].try_into().expect("eight")),
@@ -139,6 +141,11 @@ fn no_frame_brings_the_writer_down() {
             channel: Channel { number: dice.bits() as u16, mhz: dice.bits() as u16 },
             bits_per_second: dice.bits() as u32,
             ofdm: dice.chance(0.5),
+            ht: dice.chance(0.5).then(|| Ht {
+                mcs: dice.bits() as u8,
+                wide: dice.chance(0.5),
+                short: dice.chance(0.5),
+            }),
             signal_dbm: dice.chance(0.5).then(|| f64::from_bits(dice.bits())),
             noise_dbm: dice.chance(0.5).then_some(f64::NAN),
             broken: dice.chance(0.5),
@@ -156,6 +163,8 @@ fn no_frame_brings_the_writer_down() {
             beacon: Span::from_nanos(dice.bits()),
             rates: (&tables::A, dice.bits() as u32),
             frame: None,
+            subframe: None,
+            block: (0, 0, 0),
         };
         let mut out = Vec::new();
         capture::write(&sniffed, &ethernet, &mut out);
@@ -173,6 +182,7 @@ fn a_senders_own_view_is_marked_and_has_no_signal() {
         channel: Channel { number: 36, mhz: 5180 },
         bits_per_second: 6_000_000,
         ofdm: true,
+        ht: None,
         signal_dbm: None,
         noise_dbm: None,
         broken: true,
@@ -189,6 +199,8 @@ fn a_senders_own_view_is_marked_and_has_no_signal() {
         beacon: Span::ZERO,
         rates: (&tables::A, 1),
         frame: None,
+        subframe: None,
+        block: (0, 0, 0),
     };
     let own = heard.at_sender();
     assert!(own.is_own() && !heard.is_own());

@@ -124,6 +124,18 @@ fn scenes() -> Vec<Scene> {
         plain(),
         Scene { name: "in one place", radius: 0.0, ..plain() },
         Scene {
+            name: "802.11n at 40 MHz",
+            settings: RadioSettings {
+                phy: "802.11n".into(),
+                width_mhz: 40,
+                rate: RateSettings::Mcs(15),
+                ..at_rate(6.0)
+            },
+            radius: 10.0,
+            broadcast: 0.1,
+            ..plain()
+        },
+        Scene {
             name: "broken frames",
             radius: 0.1,
             settings: RadioSettings { preamble_db: None, ..at_rate(24.0) },
@@ -132,6 +144,23 @@ fn scenes() -> Vec<Scene> {
         Scene { name: "slow and captured", settings: at_rate(6.0), seconds: 4.0, ..plain() },
         Scene { name: "quiet signals", radius: 20.0, settings: at_rate(24.0), ..plain() },
         Scene { name: "weak signals", radius: 24.0, settings: at_rate(54.0), ..plain() },
+        Scene {
+            name: "weak and captured",
+            powers: &[6.0, 20.0, 12.0],
+            rates: &[6.0, 24.0],
+            radius: 10.0,
+            seconds: 3.0,
+            ..plain()
+        },
+        Scene {
+            name: "weak, loaded",
+            settings: RadioSettings { power_dbm: 5.0, ..at_rate(12.0) },
+            radius: 10.0,
+            load: Some(30.0),
+            across: 0.5,
+            ..plain()
+        },
+        Scene { name: "weak 802.11b", radius: 22.0, settings: b.clone(), ..plain() },
         Scene {
             name: "requests",
             settings: RadioSettings { rts_octets: Some(500), ..at_rate(54.0) },

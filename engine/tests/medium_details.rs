@@ -110,6 +110,21 @@ fn a_request_and_its_clearance_take_their_time() {
 }
 
 #[test]
+fn a_frame_whose_requests_stay_without_an_answer_tells_if_its_receiver_was_in_range() {
+    let settings = RadioSettings { rts_octets: Some(500), ..at_rate(54.0) };
+    for (metres, why) in [(5.0, DropReason::RetryLimit), (1e5, DropReason::OutOfRange)] {
+        let mut world = World::new(1, reference_loss());
+        let (a, b) = (world.add(settings.clone(), 0.0, 0.0), world.add(settings.clone(), metres, 0.0));
+        // No clear-to-send arrives.
+        world.medium.set_frame_error(b, a, 1.0);
+        world.offer(at(0.0), a, Some(b), PAYLOAD);
+        world.run(at(1.0));
+        assert_eq!(world.sinks.drops.keys().collect::<Vec<_>>(), [&why]);
+        assert_eq!(world.medium.counts(a).requests_unanswered, 7);
+    }
+}
+
+#[test]
 fn voice_goes_before_background() {
     let settings = RadioSettings { qos: true, ..at_rate(24.0) };
     let mut world = World::new(1, reference_loss());
@@ -183,8 +198,12 @@ fn neighbouring_channels_disturb_each_other_less_the_farther_they_are() {
     let total = |other: u16| {
         let mut world = World::new(1, reference_loss());
         let on = |world: &mut World, channel, y| {
-            let settings =
-                RadioSettings { phy: "802.11g".into(), channel, carrier_sense_dbm: -40.0, ..at_rate(24.0) };
+            let settings = RadioSettings {
+                phy: "802.11g".into(),
+                channel,
+                carrier_sense_dbm: Some(-40.0),
+                ..at_rate(24.0)
+            };
             (world.add(settings.clone(), 0.0, y), world.add(settings, 10.0, y))
         };
         let (one, two) = (on(&mut world, 1, 0.0), on(&mut world, other, 12.0));

@@ -4,7 +4,9 @@ mod common;
 
 use airloom_engine::medium::mobility::{Position, Static};
 use airloom_engine::medium::propagation::LogDistance;
-use airloom_engine::medium::{Medium, RadioChange, RadioId, RadioSettings, RateSettings};
+use airloom_engine::medium::{
+    AccessSettings, LossSettings, Medium, MediumSettings, RadioChange, RadioId, RadioSettings, RateSettings,
+};
 use airloom_engine::settings::LinkSettings;
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, DropReason, End, Engine, Error, MediumId, PortId};
@@ -24,7 +26,7 @@ fn settings(node: u8) -> RadioSettings {
 /// Radios in a row, ten metres apart.
 fn row(radios: u8) -> (Engine, MediumId, Vec<PortId>, Vec<RadioId>) {
     let mut engine = Engine::new(1);
-    let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.7 };
+    let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: Some(46.7) };
     let medium = Medium::new(engine.seed(), "air", Box::new(loss));
     let medium = engine.add_medium("air", medium).expect("new");
     let (mut ports, mut ids) = (Vec::new(), Vec::new());
@@ -130,4 +132,76 @@ fn a_port_leads_to_one_thing() {
     assert_eq!(code(twin.clone()), "radio.address");
     assert!(twin.to_string().contains("\"n1\""), "{twin}");
     engine.add_radio(medium, port, settings(9), place()).expect("the port is still free");
+}
+
+#[test]
+fn a_radio_that_is_taken_out_drops_its_frames_and_frees_its_port() {
+    let (mut engine, medium, ports, ids) = row(3);
+    let mut book = Book::default();
+    for _ in 0..3 {
+        offer(&mut engine, ports[0], SECOND, mac(1), mac(0), 500);
+    }
+    engine.advance(Instant::from_nanos(SECOND), &mut book);
+    let later = Instant::from_nanos(3 * SECOND);
+    let on = Change::Radio(medium, ids[0], Box::new(RadioChange::On(true)));
+    engine.schedule(later, on.clone()).expect("valid");
+    engine.remove_radio(medium, ids[0], &mut book).expect("it is there");
+    assert_eq!(engine.remove_radio(medium, ids[0], &mut book).expect_err("gone").code(), "radio.range");
+    assert_eq!(engine.schedule(later, on).expect_err("gone").code(), "radio.range");
+    engine.advance(Instant::from_nanos(2 * SECOND), &mut book);
+    check_ledger(&mut engine);
+    assert_eq!(book.dropped(DropReason::RadioOff) + book.deliveries.len() as u64, 3);
+    // The port and the address are free for another one.
+    let place = Box::new(Static(Position::new(0.0, 5.0, 0.0)));
+    engine.add_radio(medium, ports[0], settings(0), place).expect("free");
+    let before = book.deliveries.len();
+    offer(&mut engine, ports[0], 4 * SECOND, mac(1), mac(0), 500);
+    offer(&mut engine, ports[1], 5 * SECOND, mac(0), mac(1), 500);
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.deliveries.len(), before + 2);
+    check_ledger(&mut engine);
+}
+
+#[test]
+fn other_laws_hold_from_their_instant() {
+    let (mut engine, medium, ports, _) = row(2);
+    let mut book = Book::default();
+    let far = MediumSettings {
+        loss: LossSettings::Disk { range_m: 5.0, loss_db: 60.0 },
+        ..MediumSettings::default()
+    };
+    for (number, at) in [SECOND, 2 * SECOND, 3 * SECOND].into_iter().enumerate() {
+        match number {
+            1 => engine.medium(medium).expect("known").set_laws(&far).expect("valid"),
+            2 => {
+                let near = MediumSettings { loss: LossSettings::FreeSpace, ..far.clone() };
+                engine.medium(medium).expect("known").set_laws(&near).expect("valid");
+            }
+            _ => {}
+        }
+        offer(&mut engine, ports[0], at, mac(1), mac(0), 500);
+        engine.advance(Instant::from_nanos(at + SECOND / 2), &mut book);
+        assert_eq!(book.deliveries.len(), [1, 1, 2][number]);
+    }
+    let other =
+        MediumSettings { access: AccessSettings::None { loss: vec![(0.0, 0.0)], overhead_octets: 0 }, ..far };
+    let refused = engine.medium(medium).expect("known").set_laws(&other).expect_err("refused");
+    assert!(refused.to_string().contains("access"), "{refused}");
+}
+
+#[test]
+fn withdrawn_changes_do_not_happen() {
+    let (mut engine, medium, _, ids) = row(2);
+    let mut book = Book::default();
+    let power = |dbm| Change::Radio(medium, ids[0], Box::new(RadioChange::Power(dbm)));
+    engine.schedule(Instant::from_nanos(SECOND), power(3.0)).expect("valid");
+    engine.schedule(Instant::from_nanos(3 * SECOND), power(5.0)).expect("valid");
+    engine.advance(Instant::from_nanos(2 * SECOND), &mut book);
+    assert_eq!(engine.withdraw_changes().nanos(), 2 * SECOND);
+    engine.schedule(Instant::from_nanos(4 * SECOND), power(7.0)).expect("valid");
+    for (at, dbm) in [(7 * SECOND / 2, 3.0), (5 * SECOND, 7.0)] {
+        engine.advance(Instant::from_nanos(at), &mut book);
+        let set = engine.medium(medium).expect("known").settings(ids[0]).power_dbm;
+        assert!((set - dbm).abs() < 1e-9, "{set}");
+    }
 }

@@ -304,3 +304,37 @@ fn what_cannot_hop_is_refused() {
     let error = world.medium.add_card("card", CardSettings::default(), &[b, a]).expect_err("it hops");
     assert!(error.to_string().contains("do not share a card"), "{error}");
 }
+
+#[test]
+fn a_medium_whose_hopping_radios_are_off_has_no_event() {
+    let mut world = World::new(1, reference_loss());
+    let slots = SlotSettings { frame: 2, length_ns: MS, guard_ns: 0, own: vec![0], hold: true };
+    let settings = RadioSettings { hops: Some(hops(1, 0, MS, 0)), slots: Some(slots), ..at_rate(36.0) };
+    let (a, b) = (world.add(settings.clone(), 0.0, 0.0), world.add(settings, 1.0, 0.0));
+    world.run(at(0.1));
+    assert!(world.medium.next_at().is_some_and(|next| next <= at(0.101)));
+    for radio in [a, b] {
+        world.medium.change(radio, &RadioChange::On(false), &mut world.sinks);
+    }
+    world.run(at(0.2));
+    assert_eq!(world.medium.next_at(), None);
+    // Turned on again, both are on the channel of the dwell, and follow it.
+    world.run(at(0.2345));
+    for radio in [a, b] {
+        world.medium.change(radio, &RadioChange::On(true), &mut world.sinks);
+    }
+    world.saturate(at(0.2345), a, b, PAYLOAD);
+    world.start_counting(at(0.2345));
+    world.run(at(1.2345));
+    let rate = world.goodput(a, b, Span::from_secs(1));
+    let (mut other, pairs) = pairs(
+        &[Some(hops(1, 0, MS, 0))],
+        &RadioSettings {
+            slots: Some(SlotSettings { frame: 2, length_ns: MS, guard_ns: 0, own: vec![0], hold: true }),
+            ..at_rate(36.0)
+        },
+    );
+    other.run(at(1.0));
+    let expected = other.goodput(pairs[0].0, pairs[0].1, Span::from_secs(1));
+    assert!((rate / expected - 1.0).abs() < 0.02, "{rate} Mbit/s for {expected}");
+}

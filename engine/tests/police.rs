@@ -79,9 +79,9 @@ fn a_violation_says_when_what_and_by_how_much() {
     let (world, radios) = saturated(Police::Watch, Some(&RadioChange::Channel(36)));
     let (found, unrecorded) = world.medium.violations();
     assert_eq!(unrecorded, 0);
-    let [sender, receiver] = found else { panic!("{found:?}") };
+    let [sender, receiver] = found[..] else { panic!("{found:?}") };
     assert_eq!((sender.radio, receiver.radio), (radios[2], radios[3]));
-    for violation in found {
+    for &violation in &found {
         assert_eq!((violation.what, violation.channel.number), (Violated::Channel, 36));
         assert!((violation.amount - 40.0).abs() < 1e-9, "{} MHz off", violation.amount);
         assert_eq!(world.medium.concerned(violation), ["one"]);
@@ -96,6 +96,33 @@ fn a_violation_says_when_what_and_by_how_much() {
 }
 
 #[test]
+fn one_slice_cannot_take_the_records_of_another() {
+    let (mut world, radios) = saturated(Police::Enforce, Some(&RadioChange::Power(18.0)));
+    // Each power is another violation: many more than a slice has records for.
+    for step in 0..1_500_u32 {
+        let change_at = at(2.0 + f64::from(step) * 0.002);
+        world.run(change_at);
+        change(&mut world, radios[2], &RadioChange::Power(19.0 + f64::from(step) * 1e-3));
+    }
+    let (found, lost) = world.medium.violations();
+    assert_eq!(found.len(), 1_024);
+    assert!(lost > 0 && found.iter().all(|one| one.radio == radios[2]));
+    change(&mut world, radios[0], &RadioChange::Power(19.0));
+    world.run(at(6.0));
+    let (found, lost) = world.medium.violations();
+    let own: Vec<_> = found.iter().filter(|one| one.radio == radios[0]).collect();
+    let [Violation { what: Violated::Power, frames, .. }] = own[..] else { panic!("{own:?}") };
+    assert!(*frames > 0);
+    // Each refused frame of the other slice is in a record or in its own number.
+    assert_eq!(world.medium.unrecorded().collect::<Vec<_>>(), [("two", lost)]);
+    let recorded: u64 = found.iter().map(|one| one.frames).sum();
+    assert_eq!(recorded + lost, world.sinks.drops[&DropReason::OutsideGrant]);
+    world.medium.forget_violations("two");
+    let (found, lost) = world.medium.violations();
+    assert!(lost == 0 && found.len() == 1 && found[0].radio == radios[0], "{found:?}");
+}
+
+#[test]
 fn power_above_the_grant_is_refused_with_its_excess() {
     let (mut world, radios) = saturated(Police::Enforce, None);
     change(&mut world, radios[0], &RadioChange::Power(19.0));
@@ -104,7 +131,7 @@ fn power_above_the_grant_is_refused_with_its_excess() {
     assert!(world.sinks.tallies.is_empty(), "{:?}", world.sinks.tallies);
     let refused = world.sinks.drops[&DropReason::OutsideGrant];
     let (found, _) = world.medium.violations();
-    let [Violation { what: Violated::Power, frames, amount, .. }] = found else { panic!("{found:?}") };
+    let [Violation { what: Violated::Power, frames, amount, .. }] = found[..] else { panic!("{found:?}") };
     assert_eq!(*frames, refused);
     assert!((amount - 3.0).abs() < 1e-9, "{amount} dB");
     // Back within the grant it transmits again.
@@ -208,7 +235,7 @@ fn a_stack_may_not_use_names_of_others() {
         }
         let wanted: Vec<_> = frames.iter().filter_map(|(.., what)| *what).collect();
         let medium = lab.engine.medium(lab.medium).expect("known");
-        let found = medium.violations().0.to_vec();
+        let found = medium.violations().0;
         // The second and the third differ in nothing but their time.
         let kinds: Vec<_> = found.iter().flat_map(|one| (0..one.frames).map(|_| one.what)).collect();
         assert_eq!(kinds, wanted);
@@ -237,7 +264,9 @@ fn a_stack_that_leaves_its_channel_is_refused_with_a_truthful_status() {
     assert!(lab.book.received.is_empty());
     let medium = lab.engine.medium(lab.medium).expect("known");
     let (found, _) = medium.violations();
-    let [Violation { what: Violated::Channel, amount, frames: 1, .. }] = found else { panic!("{found:?}") };
+    let [Violation { what: Violated::Channel, amount, frames: 1, .. }] = found[..] else {
+        panic!("{found:?}")
+    };
     assert!((amount - 40.0).abs() < 1e-9);
 }
 

@@ -2,10 +2,10 @@
 
 mod common;
 
-use airloom_engine::settings::{Discipline, QueueSettings};
+use airloom_engine::settings::{Class, Discipline, LinkSettings, Policer, QueueSettings, Rate};
 use airloom_engine::time::Instant;
-use airloom_engine::{Direction, DropReason, Engine, LinkId, PortId};
-use common::{Book, internet_sum, millisecond_link, offer_octets, offer_super, run_dry};
+use airloom_engine::{Direction, DropReason, End, Engine, LinkId, PortId};
+use common::{Book, check_ledger, internet_sum, millisecond_link, offer_octets, offer_super, run_dry};
 
 /// 1000 octets and no overhead at 8 Mbit/s: a frame takes 1 ms.
 const MS: u64 = 1_000_000;
@@ -160,7 +160,14 @@ fn codel_marks_instead_of_dropping() {
 fn red_holds_the_mean_queue_between_its_thresholds() {
     // With an overload of a quarter one frame in five must be dropped, which RED reaches with p /
     // (1 - count * p) uniform on 1..1/p: 2 p = 0.2 at a mean queue of 10,000 + 20,000 * p / 0.2.
-    let red = Discipline::Red { min_octets: 10_000, max_octets: 30_000, probability: 0.2, weight: 0.002 };
+    let red = Discipline::Red {
+        min_octets: 10_000,
+        max_octets: 30_000,
+        probability: 0.2,
+        weight: 0.002,
+        packet_octets: 500,
+        marks_above: false,
+    };
     let (book, delays) = load(managed(red, false), MS * 4 / 5, 60, 0);
     assert!(book.drops.iter().all(|d| d.why == DropReason::EarlyDrop));
     let late = &delays[delays.len() / 2..];
@@ -221,4 +228,197 @@ fn the_fattest_flow_pays_when_flow_queues_are_full() {
     // limit: half are dropped, from the head.
     assert_eq!(book.dropped(DropReason::QueueFull), 45);
     assert_eq!(of(1).collect::<Vec<_>>(), [0].into_iter().chain(46..90).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_step_marks_by_the_present_length_and_drops_nothing_below_the_limit() {
+    for threshold in [
+        Discipline::Step { packets: Some(5), octets: None, time_ns: None },
+        Discipline::Step { packets: None, octets: Some(5_999), time_ns: None },
+        Discipline::Step { packets: None, octets: None, time_ns: Some(5 * MS) },
+    ] {
+        let (mut engine, a, b, _) = link(managed(threshold.clone(), false));
+        let mut book = Book::default();
+        for number in 0..12 {
+            offer_octets(&mut engine, a, 0, &packet(number, 0, if number == 9 { 0 } else { 1 }));
+        }
+        // At 8 ms three are left in the queue.
+        offer_octets(&mut engine, a, 8 * MS, &packet(12, 0, 1));
+        run_dry(&mut engine, &mut book);
+        let marked: Vec<u64> =
+            book.deliveries.iter().filter(|d| is_marked(&d.octets)).map(|d| number(&d.octets)).collect();
+        assert_eq!(marked, [6, 7, 8, 10, 11], "{threshold:?}");
+        assert_eq!(book.times(b).len(), 13);
+    }
+}
+
+/// Delays in ms in the second half of `seconds` of packets at `load` times the rate, and their number.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // small
+fn delays_at(discipline: Discipline, ecn: bool, load: f64, seconds: u64) -> (Vec<f64>, Book) {
+    let (mut engine, a, b, _) = link(managed(discipline, ecn));
+    let mut book = Book::default();
+    let mut sent = Vec::new();
+    let mut at = 0.0;
+    while at < (seconds * 1_000) as f64 {
+        sent.push((at * MS as f64) as u64);
+        at += 1.0 / load;
+    }
+    for (number, &at) in sent.iter().enumerate() {
+        offer_octets(&mut engine, a, at, &packet(number as u64, 0, u8::from(ecn)));
+        engine.advance(Instant::from_nanos(at), &mut book);
+    }
+    run_dry(&mut engine, &mut book);
+    let delays = book.deliveries.iter().filter(|d| d.port == b).map(|d| {
+        let began = sent[usize::try_from(number(&d.octets)).expect("small")];
+        (began, (d.at - began) as f64 / MS as f64)
+    });
+    let late = delays.filter(|(began, _)| *began > seconds * 500 * MS).map(|(_, delay)| delay).collect();
+    (late, book)
+}
+
+const PIE: Discipline =
+    Discipline::Pie { target_ns: 15 * MS, update_ns: 15 * MS, burst_ns: 150 * MS, alpha: 0.125, beta: 1.25 };
+
+#[test]
+#[allow(clippy::cast_precision_loss)] // small
+fn pie_holds_the_delay_at_its_target_and_drops_the_excess() {
+    let (delays, book) = delays_at(PIE, false, 1.25, 120);
+    let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+    // 15 ms of queue and 1 ms on the wire.
+    assert!((mean - 16.0).abs() < 4.0, "{mean} ms");
+    // A fifth is too much: 30,000 of 150,000 in 120 s.
+    let dropped = book.dropped(DropReason::EarlyDrop);
+    assert!(dropped.abs_diff(30_000) < 1_500, "{dropped}");
+    assert_eq!(book.dropped(DropReason::QueueFull), 0);
+}
+
+#[test]
+fn pie_marks_up_to_a_tenth_and_drops_above() {
+    let (_, book) = delays_at(PIE, true, 1.05, 60);
+    let marked = book.deliveries.iter().filter(|d| is_marked(&d.octets)).count();
+    assert!(marked > 500, "{marked}");
+    // Flows that do not answer marks: the probability passes a tenth, and drops begin.
+    assert!(book.dropped(DropReason::EarlyDrop) > 500);
+}
+
+#[test]
+fn pie_lets_a_short_burst_pass() {
+    let (mut engine, a, b, _) = link(managed(PIE, false));
+    let mut book = Book::default();
+    for number in 0..100 {
+        offer_octets(&mut engine, a, 0, &packet(number, 0, 0));
+    }
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.times(b).len(), 100);
+}
+
+fn class(dscp: &[u8], quantum: u32, packets: Option<u32>) -> Class {
+    Class { dscp: dscp.to_vec(), quantum, packets }
+}
+
+/// Sends of each of three classes (DSCP 46, 10, 0) as many packets at once; returns the classes in the
+/// order of their arrival.
+fn order_of(discipline: Discipline, each: u64) -> Vec<u8> {
+    let (mut engine, a, _, _) = link(managed(discipline, false));
+    let mut book = Book::default();
+    for number in 0..each {
+        for dscp in [0u8, 10, 46] {
+            offer_octets(&mut engine, a, 0, &packet(number, dscp, dscp << 2));
+        }
+    }
+    run_dry(&mut engine, &mut book);
+    check_ledger(&mut engine);
+    book.deliveries.iter().map(|d| d.octets[15] >> 2).collect()
+}
+
+#[test]
+fn strict_priority_serves_a_class_when_those_before_it_are_empty() {
+    let classes = vec![class(&[46], 1514, None), class(&[10, 12], 1514, None), class(&[], 1514, None)];
+    let order = order_of(Discipline::Priority { classes }, 10);
+    // The first packet found the wire idle.
+    assert_eq!(order[0], 0);
+    assert_eq!(order[1..11], [46; 10]);
+    assert_eq!(order[11..21], [10; 10]);
+    assert_eq!(order[21..], [0; 9]);
+}
+
+#[test]
+fn deficit_round_robin_shares_in_the_ratio_of_the_quanta() {
+    let classes = vec![class(&[46], 4_000, None), class(&[10], 2_000, None), class(&[], 500, None)];
+    let order = order_of(Discipline::Drr { classes }, 400);
+    // Until the first class is empty: 8 : 4 : 1 of 1000 octets.
+    let share = |dscp| order[..650].iter().filter(|one| **one == dscp).count();
+    assert!(share(46).abs_diff(400) <= 4, "{}", share(46));
+    assert!(share(10).abs_diff(200) <= 4, "{}", share(10));
+    assert!(share(0).abs_diff(50) <= 2, "{}", share(0));
+}
+
+#[test]
+fn a_class_has_its_own_limit() {
+    let classes = vec![class(&[46], 1514, Some(3)), class(&[], 1514, None)];
+    let order = order_of(Discipline::Priority { classes }, 10);
+    assert_eq!(order.iter().filter(|one| **one == 46).count(), 3);
+    assert_eq!(order.len(), 3 + 20, "all others are of the last class");
+}
+
+/// Arrival times in ms of packets of 1000 octets sent at once over a changed link.
+#[allow(clippy::cast_precision_loss)] // small
+fn times_over(change: impl FnOnce(&mut LinkSettings), packets: u64) -> (Vec<f64>, Book) {
+    let mut settings = LinkSettings { overhead: 0, ..LinkSettings::default() };
+    change(&mut settings);
+    let mut engine = Engine::new(1);
+    let a = engine.add_port("a", false).expect("new");
+    let b = engine.add_port("b", false).expect("new");
+    engine.connect("ab", End::Port(a), End::Port(b), &settings, &settings).expect("valid");
+    let mut book = Book::default();
+    for number in 0..packets {
+        offer_octets(&mut engine, a, 0, &packet(number, 0, 0));
+    }
+    run_dry(&mut engine, &mut book);
+    check_ledger(&mut engine);
+    (book.times(b).iter().map(|at| *at as f64 / MS as f64).collect(), book)
+}
+
+#[test]
+fn a_token_bucket_sends_its_burst_at_the_peak_and_then_its_rate() {
+    let bucket = |peak| Rate::TokenBucket {
+        bits_per_second: 8_000_000,
+        burst_octets: 4_000,
+        peak_bits_per_second: peak,
+    };
+    let (times, _) = times_over(|settings| settings.rate = bucket(None), 8);
+    assert_eq!(times, [0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
+    // At 80 Mbit/s a packet takes 0.1 ms; meanwhile tokens for a tenth of a packet come.
+    let (times, _) = times_over(|settings| settings.rate = bucket(Some(80_000_000)), 7);
+    assert_eq!(times, [0.1, 0.2, 0.3, 0.4, 1.1, 2.1, 3.1]);
+}
+
+#[test]
+fn a_policer_drops_what_is_beyond_its_burst_and_delays_nothing() {
+    let policer = Policer { bits_per_second: 8_000_000, burst_octets: 4_500 };
+    let (times, book) = times_over(|settings| settings.policer = Some(policer.clone()), 10);
+    assert_eq!(times, [0.0; 4]);
+    assert_eq!(book.dropped(DropReason::Policed), 6);
+    let rated = |settings: &mut LinkSettings| {
+        settings.policer = Some(policer);
+        settings.rate = Rate::BitsPerSecond(8_000_000);
+    };
+    assert_eq!(times_over(rated, 10).0, [1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
+fn a_policer_judges_each_segment_of_a_super_frame() {
+    let policer = Policer { bits_per_second: 8_000_000, burst_octets: 3 * 1_514 + 100 };
+    let settings = LinkSettings { policer: Some(policer), ..LinkSettings::default() };
+    let mut engine = Engine::new(1);
+    let a = engine.add_port("a", false).expect("new");
+    let b = engine.add_port("b", false).expect("new");
+    engine.connect("ab", End::Port(a), End::Port(b), &settings, &settings).expect("valid");
+    let mut book = Book::default();
+    // Five segments of 1514 octets and one of 74: the last one fits again.
+    offer_super(&mut engine, a, 0, 5 * 1_460 + 20, 1_460);
+    run_dry(&mut engine, &mut book);
+    check_ledger(&mut engine);
+    assert_eq!(book.times(b).len(), 4);
+    assert_eq!(book.dropped(DropReason::Policed), 2);
 }

@@ -66,7 +66,17 @@ fn disciplines_under_load() {
     let times = (5_000_000, 100_000_000);
     let disciplines = [
         ("drop-tail", Discipline::DropTail),
-        ("red", Discipline::Red { min_octets: 10_000, max_octets: 50_000, probability: 0.1, weight: 0.002 }),
+        (
+            "red",
+            Discipline::Red {
+                min_octets: 10_000,
+                max_octets: 50_000,
+                probability: 0.1,
+                weight: 0.002,
+                packet_octets: 500,
+                marks_above: false,
+            },
+        ),
         ("codel", Discipline::CoDel { target_ns: times.0, interval_ns: times.1 }),
         (
             "fq-codel",

@@ -2,7 +2,9 @@
 
 mod common;
 
-use airloom_engine::settings::{Carrier, LinkSettings, QueueSettings, Rate, Segments, SwitchSettings};
+use airloom_engine::settings::{
+    Carrier, Counts, LinkSettings, QueueSettings, Rate, Segments, SwitchSettings,
+};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, DropReason, End, Engine, LinkId, PortId};
 use common::{Book, mac, offer, offer_octets, offer_super, run_dry};
@@ -145,6 +147,32 @@ fn a_trace_lets_frames_leave_at_its_opportunities() {
     assert_eq!(book.times(b)[..7], wanted[..7]);
     // The last frame begins at 31 ms and ends with the first of 32 ms.
     assert_eq!(book.times(b)[7..], wanted[7..]);
+}
+
+#[test]
+fn a_trace_counts_packets_as_mahimahi_does() {
+    // 1504 octets each millisecond: a packet of 1500 and 4 of the tunnel's header.
+    let opportunities_ns = (1..=10).map(|ms| ms * 1_000_000).collect::<Vec<_>>();
+    let rate = Rate::Trace { opportunities_ns, period_ns: 10_000_000, octets: 1_504 };
+    let counts = Counts::Packet;
+    let (mut engine, a, b, _) = pair(&LinkSettings { rate, counts, overhead: 4, ..LinkSettings::default() });
+    let mut book = Book::default();
+    // Full packets: one for each opportunity.
+    for _ in 0..3 {
+        offer(&mut engine, a, 0, mac(2), mac(1), 1_514);
+    }
+    // Packets of 40 octets: 34 of 44 octets fit; the 35th leaves with the next opportunity.
+    for _ in 0..35 {
+        offer(&mut engine, a, 10_000_001, mac(2), mac(1), 54);
+    }
+    // A packet of 748 octets fills half of an opportunity, two of them all of it.
+    for _ in 0..4 {
+        offer(&mut engine, a, 20_000_001, mac(2), mac(1), 762);
+    }
+    run_dry(&mut engine, &mut book);
+    let ms = |count: usize, at: u64| std::iter::repeat_n(at * 1_000_000, count);
+    let wanted = [ms(1, 1), ms(1, 2), ms(1, 3), ms(34, 11), ms(1, 12), ms(2, 21), ms(2, 22)];
+    assert_eq!(book.times(b), wanted.into_iter().flatten().collect::<Vec<_>>());
 }
 
 #[test]

@@ -277,7 +277,9 @@ fn a_radio_follows_the_channel_of_its_requests_and_hears_the_others() {
     lab.run(120 * MS);
     assert_eq!(lab.book.of(a).len(), 7);
     assert_eq!(lab.book.of(a)[5].attempts, [None; 4]);
-    assert_eq!(lab.book.drops.iter().filter(|(_, why)| *why == DropReason::OutOfRange).count(), 4);
+    let count = |why| lab.book.drops.iter().filter(|(_, found)| *found == why).count();
+    // What is not acknowledged was handed over all the same: the stack may have listened there.
+    assert_eq!([DropReason::OutOfRange, DropReason::OutsideBand].map(count), [0, 2]);
 }
 
 #[test]

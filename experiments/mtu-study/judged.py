@@ -25,6 +25,8 @@ MININET = "mininet here"
 beyond a tunnel, on Mininet."""
 TUNNELLED = cases.NINE[6]
 """The case whose throughput in a tunnel is claimed."""
+GAP = 20
+"""Octets of preamble and gap of each frame."""
 MEAN_WITHIN = 0.5
 """% of the ideal."""
 CELL_WITHIN = 1
@@ -46,7 +48,7 @@ def paper() -> Paper:
         for name, values, unit in (("bandwidth", cell.bandwidth, "Mbit/s"), ("jitter", cell.jitter, "ms")):
             words = ("mean", "most", "least")
             known = [f"{word} {one:g}" for word, one in zip(words, values, strict=True) if one is not None]
-            flag, reason = _doubt(case, network, name)
+            flag, reason, needs = _doubt(case, network, name, values[0])
             said.append(
                 Statement(
                     f"{name}-{network}-{case.lower()}",
@@ -56,18 +58,23 @@ def paper() -> Paper:
                     unit=unit,
                     flag=flag,
                     reason=reason,
+                    needs=needs,
                 )
             )
     return Paper({one.id: one for one in said})
 
 
-def _doubt(case: str, network: str, name: str) -> tuple[str, str]:
+def _doubt(case: str, network: str, name: str, mean: float | None) -> tuple[str, str, str]:
+    """Returns flag and reason of a remark, and the arithmetic that excludes the mean, each empty if none."""
     one = cases.BY_ID[case]
     if name == "bandwidth" and network == "real" and one.link == 10:
-        return "P-32", "9.5 Mbit/s for all three sizes is independent of the frame, which no link's rate is"
+        return "P-32", "9.5 Mbit/s for all three sizes is independent of the frame, as no link's rate is", ""
     if name == "bandwidth" and network == "mininet" and one.load == one.link:
-        return "P-30", "a link cannot carry its rate in frames beside their preamble and gap"
-    return "", ""
+        needs = f"{mean:g} <= {one.link} * {one.frame} / ({one.frame} + {GAP})"
+        too_much = mean is not None and mean > one.link * one.frame / (one.frame + GAP)
+        reason = "a link has 8 octets of preamble and a gap of 12 beside each frame"
+        return "P-30", reason, needs if too_much else ""
+    return "", "", ""
 
 
 def claim(campaign: Campaign) -> None:

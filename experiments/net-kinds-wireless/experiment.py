@@ -60,7 +60,7 @@ def run(
         }
         for kind, series in found.items():
             _claims(campaign, kind, series)
-        chains.compare(campaign, found, ladder[-1])
+        chains.compare(campaign, found, ladder[-1], alike=True)
         campaign.draw(_round_trips(found))
         campaign.draw(chains.deviation_figure("tcp", found, ideal.THROUGHPUT))
         return campaign.finish()

@@ -63,7 +63,12 @@ def _claims(campaign: Campaign, series: Series, limited: str) -> None:
     said = campaign.paper["net-1"]
     campaign.claim(
         "capacity", f"Virtual routing carries longer chains faithfully than NET's did{limited}.",
-        f"largest >= {said.x:g}", says="net-1", shape="largest >= 5", largest=series.longest(SLOWER),
+        f"largest >= {said.x:g}", says="net-1", largest=series.longest(SLOWER),
+    )  # fmt: skip
+    back = campaign.paper["net-2"].x
+    campaign.claim(
+        "back", f"Flow 2 first deviates at {back:g} nodes.", f"first within 25 % of {back:g}",
+        says="net-2", first=series.deviation(BACKWARD),
     )  # fmt: skip
     shares = series.by_length(wired.SHARE) or {"n2": None}
     campaign.claim(

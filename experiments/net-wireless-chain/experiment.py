@@ -235,7 +235,7 @@ def _claims(campaign: Campaign, hops: Sequence[int], series: Sequence[Series], l
         said = campaign.paper["net"]
         campaign.claim(
             "capacity", "Virtual routing carries longer chains faithfully than NET's did.",
-            f"largest >= {said.x:g}", says="net", shape="largest >= 7", largest=largest,
+            f"largest >= {said.x:g}", says="net", largest=largest,
         )  # fmt: skip
     low, high = (bound / 1e6 for bound in ideal.pair_limits())
     campaign.claim(

@@ -38,11 +38,15 @@ RADIOS: dict[str, dict[str, Any]] = {
 """What may couple slices by radio; the other runs have the papers' channels and no leakage."""
 ON = 2
 """Seconds that the second experiment is on, and then off."""
+BEGIN = orbit.WARM_UP + 1 + ON
+"""Seconds from the start of a run to the second experiment."""
 WINDOW = 100_000_000
 """ns over which the first experiment's throughput is looked at for a dip."""
 DIPPED = 200_000_000
 """ns after a start of the second experiment in which a dip is its doing."""
 DIP_LOAD = 20
+CARRIED = 20
+"""Mbit/s that the radio carries: above it the first experiment sends more than 23.08."""
 TURN = 100
 TOLERANCE = 0.002
 """Of claims about C, a share of the throughput; the interval of a point is as narrow."""
@@ -96,19 +100,31 @@ def run(
 def _case(platform: Platform, load: int, other: int, periods: int, radio: str = "") -> Case:
     # Off first, so that every start is seen; the first second of the first experiment counts nowhere.
     seconds = 2 * ON * periods
-    grid = Grid(platform, **RADIOS.get(radio, {}))
+    # A guest that sends nothing leaves the processor to the other.
+    grid = Grid(platform, together=_bursts(periods), **RADIOS.get(radio, {}))
     first = grid.flow("one", load, seconds + 1)
     second = grid.flow("two", other, seconds - ON, pattern="on-off", on=f"{ON} s", off=f"{ON} s")
-    second["traffic"]["at"] = f"{orbit.WARM_UP + 1 + ON} s"
+    second["traffic"]["at"] = f"{BEGIN} s"
     more = {"radio": radio} if radio else {}
     return orbit.case(grid, "orbit-coupling", [first, second], seconds + 1, load=load, other=other, **more)
 
 
+def _bursts(periods: int) -> list[tuple[int, int]]:
+    """From when to when the second experiment is on, in s."""
+    return [(BEGIN + 2 * ON * number, BEGIN + 2 * ON * number + ON) for number in range(periods)]
+
+
 def _starts(reader: RunReader) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """When the second experiment began to send, and when it paused: by what it really sent, ns."""
+    """When the second experiment began to send, and when it paused: by what it really sent, ns.
+
+    Guests take turns by the plan, also if the second one's program needs a moment to begin.
+    """
     rows = reader.samples("two", "pacing_error")
     sent = np.sort(rows.t_ns.to_numpy(dtype=np.int64))
     edges = np.flatnonzero(np.diff(sent) > ON * 1_000_000_000 // 2)
+    if reader.scenario.get("turns"):
+        begins, ends = np.array(_bursts(edges.size + 1), np.int64).T * 1_000_000_000
+        return begins, ends
     return np.concatenate([sent[:1], sent[edges + 1]]), np.concatenate([sent[edges], sent[-1:]])
 
 
@@ -198,10 +214,24 @@ def _claims(
         says="high",
         c=of("coupling", loads[-1]),
     )
+    carried = [load for load in loads if load <= CARRIED]
     campaign.claim(
-        f"grows-{who}", f"{label}: C grows with the load of the first.", "high > low + 0.002", says="grows",
-        low=of("coupling", loads[0]), high=of("coupling", loads[-1]),
-    )  # fmt: skip
+        f"grows-{who}",
+        f"{label}: C grows with the load of the first, from {carried[0]} to {carried[-1]} Mbit/s, which the "
+        "radio carries.",
+        "high > low + 0.001",
+        says="grows",
+        low=of("coupling", carried[0]),
+        high=of("coupling", carried[-1]) if len(carried) > 1 else None,
+    )
+    campaign.claim(
+        f"grows-to-{loads[-1]}-{who}",
+        f"{label}: C grows with the load of the first, from {loads[0]} to {loads[-1]} Mbit/s.",
+        "high > low + 0.002",
+        says="grows",
+        low=of("coupling", loads[0]),
+        high=of("coupling", loads[-1]) if len(loads) > 1 else None,
+    )
     if len(others) > 1:
         campaign.claim(
             f"independent-{who}", f"{label}: C hardly depends on the load of the second.",

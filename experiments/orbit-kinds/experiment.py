@@ -65,11 +65,7 @@ def _figures(case: Case, reader: RunReader) -> Figures:
     if case.labels["task"] == "tcp":
         rates = [capacity_search.steady(reader, flow) for flow in flows]
         return {"throughput": (sum(rates) / len(rates), "bit/s")}
-    return {
-        "throughput": (orbit.value(reader, flows, "throughput_steady"), "bit/s"),
-        "delay": (orbit.value(reader, flows, "delay_steady_mean"), "ns"),
-        "jitter": (orbit.value(reader, flows, "jitter_steady_mean"), "ns"),
-    }
+    return orbit.steady(reader, flows)
 
 
 def _claims(campaign: Campaign, found: Found, platforms: Sequence[Platform], kinds: Sequence[str]) -> None:

@@ -54,15 +54,15 @@ def _claims(campaign: Campaign, found: Found, platforms: Sequence[Platform], rat
             both = orbit.sides(found, "throughput", one, rate=rate)
             campaign.claim(
                 f"equal-{rate}-{one.name}",
-                f"At {rate} Mbit/s TCP over {one.label} loses nothing to speak of.",
-                "sliver >= 0.99 * native",
+                f"At {rate} Mbit/s TCP over {one.label} is as fast as native.",
+                "sliver within 1 % of native",
                 says="near",
-                shape="sliver >= 0.95 * native",
+                shape="sliver within 5 % of native",
                 **both,
             )
             campaign.claim(
-                f"drop-{rate}-{one.name}", f"At {rate} Mbit/s TCP over {one.label} loses under 0.3 %.",
-                "sliver >= 0.997 * native", says="drop", **both,
+                f"drop-{rate}-{one.name}", f"At {rate} Mbit/s TCP over {one.label} differs by under 0.3 %.",
+                "sliver within 0.3 % of native", says="drop", **both,
             )  # fmt: skip
 
 

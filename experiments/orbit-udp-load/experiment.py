@@ -6,6 +6,7 @@ See README.md beside this file for what is compared with what.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from airloom.experiments import orbit
@@ -13,7 +14,8 @@ from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Figures, Found, Sample
 from airloom.experiments.orbit import Grid, Platform
-from airloom.report.figures import Figure
+from airloom.experiments.round_robin import Passed, Turn, passed
+from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
 
 QUEUES = {"long": (orbit.LONG_QUEUE, orbit.LONG_QUEUE), "short": orbit.SHORT_QUEUE}
@@ -21,6 +23,8 @@ QUEUES = {"long": (orbit.LONG_QUEUE, orbit.LONG_QUEUE), "short": orbit.SHORT_QUE
 WINDOWS = {"10-ms": 10_000_000, "100-ms": 100_000_000, "1-s": 1_000_000_000}
 TURN = 100
 """ms of processor in turn: the slice of the Linux 2.6 scheduler, as P-4 takes it."""
+PHASES = (50, 100, 150)
+"""ms by which the turns of the receiving node are later: the papers' nodes ran in no step."""
 MOST = orbit.LOADS[-1]
 
 
@@ -31,6 +35,9 @@ def run(
     loads = extent.choose(full=orbit.LOADS, quick=(20, MOST), smoke=(20,))
     seconds = extent.choose(full=11, quick=3, smoke=2)
     platforms = orbit.platforms(kinds, turns=(TURN,), theirs=extent)
+    guests = [one for one in platforms if one.turns and one.kind == orbit.THEIRS.kind]
+    phases = extent.choose(full=PHASES, quick=(), smoke=())
+    shifted = [replace(one, phase=phase) for one in guests for phase in phases]
     with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [
             _case(platform, queue, load, seconds)
@@ -38,10 +45,19 @@ def run(
             for load in loads
             for platform in platforms
         ]
+        cases += [_case(platform, "short", MOST, seconds) for platform in shifted]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
-        campaign.judge(lambda: _claims(campaign, found, platforms, loads))
+
+        def claims() -> None:
+            _claims(campaign, found, platforms, loads)
+            for platform in guests:
+                _by_arithmetic(campaign, found, platform, shifted)
+
+        campaign.judge(claims)
         for figure in _drawn(found, platforms, loads):
             campaign.draw(figure)
+        if shifted:
+            campaign.draw(_by_phase(found, [*guests, *shifted]))
         return campaign.finish()
 
 
@@ -55,9 +71,7 @@ def _case(platform: Platform, queue: str, load: int, seconds: int) -> Case:
 def _figures(case: Case, reader: RunReader) -> Figures:
     flows = orbit.flows_of(reader)
     found = {
-        "throughput": (orbit.value(reader, flows, "throughput_steady"), "bit/s"),
-        "delay": (orbit.value(reader, flows, "delay_steady_mean"), "ns"),
-        "jitter": (orbit.value(reader, flows, "jitter_steady_mean"), "ns"),
+        **orbit.steady(reader, flows),
         "lost-in-queue": (float(orbit.dropped(reader, "radio-queue-full")), "frames"),
     }
     for flow in flows:
@@ -94,15 +108,21 @@ def _of_native(campaign: Campaign, found: Found, loads: Sequence[int]) -> None:
         says="saturation",
         native=native("throughput", MOST),
     )
-    campaign.claim(
-        "jitter-floor",
-        "Native jitter at saturation is what two random backoffs differ by: 47.8 us.",
-        "native within 15 % of 47.8 us",
-        says="jitter-floor",
-        shape="native >= 24 us and native <= 100 us",
-        native=native("jitter", MOST, "short"),
-    )
+    for queue in QUEUES:
+        ideal = orbit.full_queue_jitter(MOST) * 1e6
+        campaign.claim(
+            f"jitter-floor-{queue}",
+            f"Native jitter at saturation is a full queue's behind DCF: {ideal:.1f} us ({queue} queue).",
+            f"native within 15 % of {ideal:.1f} us",
+            says="jitter-floor",
+            native=native("jitter", MOST, queue),
+        )
     if len(loads) > 3:
+        campaign.claim(
+            "knee", "30 Mbit/s is the first of the loads at which it is saturated.",
+            "native.20 within 1 % of 20 Mbit/s and native.30 within 2 % of native.50", says="saturation",
+            **{f"native.{load}": native("throughput", load) for load in (20, 30, 50)},
+        )  # fmt: skip
         campaign.claim(
             "delay-flat", "Delay rises with load and is flat at saturation.",
             "native.50 within 20 % of native.30 and native.30 >= 3 * native.10", says="delay-flat",
@@ -124,10 +144,17 @@ def _against_native(campaign: Campaign, found: Found, platform: Platform, least:
     )
     campaign.claim(
         f"drop-{who}",
-        f"At {MOST} Mbit/s offered {label} lose under 0.25 Mbit/s.",
-        "native - sliver <= 0.25 Mbit/s",
+        f"At {MOST} Mbit/s offered {label} differ by under 0.25 Mbit/s.",
+        "abs(native - sliver) <= 0.25 Mbit/s",
         says="drop",
         shape="sliver within 2 % of native",
+        **of("throughput", MOST, "long"),
+    )
+    campaign.claim(
+        f"drop-star-{who}",
+        f"At {MOST} Mbit/s offered {label} lose 3.4 %, as the section on stars says.",
+        "1 - sliver / native within 25 % of 3.4 %",
+        says="drop-star",
         **of("throughput", MOST, "long"),
     )
     for window in ("10-ms", "100-ms"):
@@ -156,22 +183,100 @@ def _against_native(campaign: Campaign, found: Found, platform: Platform, least:
         **of("delay", MOST, "short"),
     )
     campaign.claim(
-        f"jitter-{who}",
-        f"Jitter of {label} is about four times native (queue of 40).",
-        "sliver / native >= 2 and sliver / native <= 5",
-        says="jitter-ratio",
-        shape="sliver > 1.2 * native",
-        **of("jitter", MOST, "short"),
+        f"delay-low-{who}",
+        f"At {least} Mbit/s {label} add 4.7 ms of delay (queue of 40).",
+        "sliver - native within 20 % of 4.7 ms",
+        says="delay-10",
+        **of("delay", least, "short"),
     )
-    at_least, at_most = of("jitter", least, "short"), of("jitter", MOST, "short")
+    for queue in QUEUES:
+        campaign.claim(
+            f"jitter-{queue}-{who}",
+            f"Jitter of {label} is about four times native ({queue} queue).",
+            "sliver / native >= 2 and sliver / native <= 5",
+            says="jitter-ratio",
+            shape="sliver > 1.2 * native",
+            **of("jitter", MOST, queue),
+        )
+        at_least, at_most = of("jitter", least, queue), of("jitter", MOST, queue)
+        campaign.claim(
+            f"jitter-difference-{queue}-{who}",
+            f"What {label} add to jitter is about 0.18 ms at every load ({queue} queue).",
+            "low - native.low within 30 % of 0.18 ms and high - native.high within 30 % of 0.18 ms",
+            says="jitter-difference",
+            shape="low - native.low > 20 us and high - native.high within 50 % of (low - native.low)",
+            **{"low": at_least["sliver"], "native.low": at_least["native"],
+               "high": at_most["sliver"], "native.high": at_most["native"]},
+        )  # fmt: skip
+
+
+def _ideal(platform: Platform, queue: str, seconds: float = 11) -> Passed:
+    """What arrives of the highest load between guests in turns, by arithmetic."""
+    turn = platform.turns / 1000
+    sender, receiver = Turn(turn), Turn(turn, platform.phase / 1000)
+    interval, places = 8 * orbit.PAYLOAD / (MOST * 1e6), QUEUES[queue][0]
+    return passed(interval, orbit.cycle(), places, sender, receiver, seconds).after(1)
+
+
+def _by_arithmetic(campaign: Campaign, found: Found, platform: Platform, shifted: Sequence[Platform]) -> None:
+    """Claims that compare whole guests in turns with a round robin."""
+    who, label = platform.name, platform.label
+    for one in (platform, *shifted):
+        ideal = _ideal(one, "short").delay * 1e3
+        campaign.claim(
+            f"round-robin-{one.name}",
+            f"At saturation the delay of {one.label} is a round robin's: {ideal:.1f} ms (queue of 40).",
+            f"sliver within 15 % of {ideal:.2f} ms",
+            says="round-robin",
+            sliver=found.sample("delay", platform=one.name, load=MOST, queue="short"),
+        )
     campaign.claim(
-        f"jitter-difference-{who}", f"What {label} add to jitter is about 0.18 ms at every load.",
-        "low - native.low within 30 % of 0.18 ms and high - native.high within 30 % of 0.18 ms",
-        says="jitter-difference",
-        shape="low - native.low > 20 us and high - native.high within 50 % of (low - native.low)",
-        **{"low": at_least["sliver"], "native.low": at_least["native"],
-           "high": at_most["sliver"], "native.high": at_most["native"]},
+        f"variance-1-s-{who}",
+        f"At saturation the throughput of {label} varies about ten times as much (windows of 1 s).",
+        "sliver / native >= 5 and sliver / native <= 20",
+        says="variance",
+        shape="sliver / native >= 2",
+        **orbit.sides(found, "variance-1-s", platform, load=MOST, queue="long"),
+    )
+    if shifted:
+        every = {
+            f"at.{one.phase}": found.sample("delay", platform=one.name, load=MOST, queue="short")
+            for one in (platform, *shifted)
+        }
+        mean = " + ".join(every)
+        campaign.claim(
+            f"phases-{who}",
+            f"At saturation {label} have about twice native's delay, averaged over the phases of both nodes.",
+            f"({mean}) / {len(every)} / native >= 1.5 and ({mean}) / {len(every)} / native <= 3",
+            says="delay-ratio",
+            native=found.sample("delay", platform=orbit.NATIVE.name, load=MOST, queue="short"),
+            **every,
+        )
+
+
+def _by_phase(found: Found, platforms: Sequence[Platform]) -> Figure:
+    """Delay at saturation over the phase of both nodes."""
+    x = tuple(float(one.phase) for one in platforms)
+    measured = [found.mean("delay", platform=one.name, load=MOST, queue="short") for one in platforms]
+    lines = (
+        Line(
+            label="round robin by its arithmetic", role="ideal", x=x,
+            y=tuple(_ideal(one, "short").delay * 1e3 for one in platforms),
+        ),
+        Line(
+            label=platforms[0].label, role="measured", x=x,
+            y=tuple(None if one is None else one / 1e6 for one in measured),
+        ),
     )  # fmt: skip
+    return Figure(
+        name="delay-phase",
+        title=f"One-way delay at {MOST} Mbit/s offered, short queue",
+        x_label="turns of the receiving node later than those of the sending one, ms",
+        y_label="delay",
+        unit="ms",
+        lines=lines,
+        caption=f"Whole guests of both nodes in turns of {TURN} ms.",
+    )
 
 
 def _drawn(found: Found, platforms: Sequence[Platform], loads: Sequence[int]) -> list[Figure]:

@@ -119,8 +119,8 @@ def _claims(
         sides = {payload: orbit.sides(found, "throughput", one, payload=payload) for payload in compared}
         campaign.claim(
             f"large-{one.name}",
-            f"At 1470 octets {one.label} lose 0.25 %.",
-            "sliver >= 0.9975 * native",
+            f"At 1470 octets {one.label} differ by at most 0.25 %.",
+            "sliver within 0.25 % of native",
             says="drop-1470",
             shape="sliver within 2 % of native",
             **sides[MOST],

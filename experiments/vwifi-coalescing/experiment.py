@@ -56,7 +56,8 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
                 Figure(
                     name=metric,
                     title=title,
-                    x_label="0: off, 1: count, 2: time, 3: adaptive, 4: passed through, off",
+                    x_label="coalescing",
+                    categories=("off", "count", "time", "adaptive", "passed through, off"),
                     y_label=metric,
                     unit=unit,
                     lines=(line,),

@@ -63,7 +63,8 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
                 Figure(
                     name=metric,
                     title=title,
-                    x_label="0: no consolidation, 1: merged, 2: merged and cached",
+                    x_label="scans of the guests",
+                    categories=("each its own", "merged", "merged and cached"),
                     y_label=metric,
                     unit=unit,
                     lines=(line,),

@@ -42,7 +42,8 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
             Figure(
                 name="throughput",
                 title=f"Throughput of a station at {vwifi.RATE} Mbit/s",
-                x_label="0: native, 1: pass-through, 2: virtual, 3: baseline",
+                x_label="radio",
+                categories=vwifi.GROUPS,
                 y_label="throughput",
                 unit="Mbit/s",
                 lines=tuple(

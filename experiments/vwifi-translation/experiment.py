@@ -56,8 +56,15 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
                 Figure(
                     name=metric,
                     title=title,
-                    x_label=f"0: direct, 1: bounce, 2: strict, 3: cached ({SMALL}), "
-                    f"4: cached ({LARGE}), 5: merged",
+                    x_label="translation",
+                    categories=(
+                        "direct",
+                        "bounce",
+                        "strict",
+                        f"cached ({SMALL})",
+                        f"cached ({LARGE})",
+                        "merged",
+                    ),
                     y_label=metric,
                     unit=unit,
                     lines=(line,),

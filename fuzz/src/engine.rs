@@ -4,8 +4,8 @@
 
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::settings::{
-    Carrier, Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments,
-    SwitchSettings,
+    CakeIsolation, CakeTins, Carrier, Class, Counts, Discipline, Jitter, Late, LinkSettings, Loss, Policer,
+    QueueSettings, Rate, Receiver, Segments, SwitchSettings,
 };
 use airloom_engine::time::{Instant, Span};
 use airloom_engine::{
@@ -50,13 +50,18 @@ impl Reader<'_> {
     }
 
     fn link(&mut self) -> LinkSettings {
-        let rate = match self.octet() % 4 {
+        let rate = match self.octet() % 6 {
             0 => Rate::Unlimited,
             1 => {
                 let opportunities_ns =
                     (0..self.octet() % 8).map(|_| u64::from(self.short(1_000_000))).collect();
                 Rate::Trace { opportunities_ns, period_ns: self.number(), octets: self.short(1 << 32) }
             }
+            3 => Rate::TokenBucket {
+                bits_per_second: self.number(),
+                burst_octets: self.number(),
+                peak_bits_per_second: self.option(),
+            },
             _ => Rate::BitsPerSecond(self.number()),
         };
         let jitter = self.law();
@@ -70,12 +75,14 @@ impl Reader<'_> {
             },
             _ => Loss::None,
         };
-        let discipline = match self.octet() % 5 {
+        let discipline = match self.octet() % 12 {
             0 => Discipline::Red {
                 min_octets: self.number(),
                 max_octets: self.number(),
                 probability: self.chance(),
                 weight: self.chance(),
+                packet_octets: self.number(),
+                marks_above: self.number() % 2 == 0,
             },
             1 => Discipline::CoDel { target_ns: self.number(), interval_ns: self.number() },
             2 => Discipline::FqCoDel {
@@ -84,8 +91,38 @@ impl Reader<'_> {
                 quantum: self.short(1 << 21),
                 flows: self.short(100),
             },
+            3 => Discipline::Pie {
+                target_ns: self.number(),
+                update_ns: self.number(),
+                burst_ns: self.number(),
+                alpha: self.chance(),
+                beta: self.chance(),
+            },
+            4 => Discipline::Step { packets: self.option(), octets: self.option(), time_ns: self.option() },
+            5 => Discipline::Priority { classes: self.classes() },
+            6 => Discipline::Drr { classes: self.classes() },
+            7 => Discipline::DualPi2 {
+                target_ns: self.number(),
+                update_ns: self.number(),
+                alpha: self.chance(),
+                beta: self.chance(),
+                coupling: self.chance(),
+                step_ns: self.number(),
+                ramp_ns: self.number(),
+                classic: self.chance(),
+            },
+            8 => Discipline::Cake {
+                target_ns: self.number(),
+                interval_ns: self.number(),
+                isolation: [CakeIsolation::Flows, CakeIsolation::DualSrchost, CakeIsolation::TripleIsolate]
+                    [usize::from(self.octet() % 3)],
+                tins: [CakeTins::Besteffort, CakeTins::Diffserv3, CakeTins::Diffserv4]
+                    [usize::from(self.octet() % 3)],
+            },
             _ => Discipline::DropTail,
         };
+        let policer = (self.octet() % 4 == 0)
+            .then(|| Policer { bits_per_second: self.number(), burst_octets: self.number() });
         LinkSettings {
             rate,
             delay_ns: self.number(),
@@ -96,6 +133,7 @@ impl Reader<'_> {
             corrupt: self.chance(),
             reorder: self.chance(),
             mtu: self.short(10_000),
+            counts: if self.octet() % 2 == 0 { Counts::Frame } else { Counts::Packet },
             overhead: self.short(1_100),
             shortest: self.short(10_000),
             queue: QueueSettings {
@@ -105,6 +143,7 @@ impl Reader<'_> {
                 discipline,
                 ecn: self.octet() % 2 == 0,
             },
+            policer,
             segments: if self.octet() % 2 == 0 { Segments::Timed } else { Segments::Carried },
             late: if self.octet() % 2 == 0 { Late::CatchUp } else { Late::Slip },
             carrier: if self.octet() % 2 == 0 { Carrier::Follow } else { Carrier::Keep },
@@ -117,6 +156,15 @@ impl Reader<'_> {
                 tick_ns: self.option().unwrap_or(0),
             },
         }
+    }
+
+    fn classes(&mut self) -> Vec<Class> {
+        let class = |reader: &mut Self| Class {
+            dscp: (0..reader.octet() % 3).map(|_| reader.octet() % 70).collect(),
+            quantum: reader.short(1 << 21),
+            packets: reader.option().map(|packets| u32::try_from(packets).unwrap_or(u32::MAX)),
+        };
+        (0..self.octet() % 5).map(|_| class(self)).collect()
     }
 
     fn law(&mut self) -> Jitter {
@@ -187,7 +235,7 @@ impl World {
     /// Performs the next act. Every refusal must have a code.
     fn act(&mut self, reader: &mut Reader) -> Option<()> {
         let now = self.engine.now();
-        match reader.octet() % 16 {
+        match reader.octet() % 17 {
             0 => {
                 let name = format!("{}", self.ports.len());
                 let options = reader.octet();
@@ -225,6 +273,12 @@ impl World {
                 self.engine.schedule(now, Change::Switch(switch, reader.switch())).ok()?;
             }
             7..12 => self.offer(reader)?,
+            12 => {
+                let link = self.link(reader)?;
+                let port = *self.ports.get(usize::from(reader.octet()) % self.ports.len().max(1))?;
+                let end = if reader.octet() % 2 == 0 { Direction::Forward } else { Direction::Backward };
+                self.engine.move_to_port(link, end, port).ok()?;
+            }
             _ => {
                 let until = now.nanos().saturating_add(reader.number() >> 20);
                 self.engine.advance(Instant::from_nanos(until.min(u64::MAX - 1)), &mut self.sink);

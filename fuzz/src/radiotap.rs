@@ -3,7 +3,7 @@
 //! Input: 16 octets of description, the rest is the node's frame.
 
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
-use airloom_engine::medium::phy::{Channel, tables};
+use airloom_engine::medium::phy::{Channel, Ht, tables};
 use airloom_engine::medium::{Kind, RadioId};
 use airloom_engine::time::{Instant, Span};
 
@@ -17,6 +17,7 @@ pub fn run(data: &[u8]) {
     let kinds = [
         Kind::Data,
         Kind::Ack,
+        Kind::BlockAck,
         Kind::Rts,
         Kind::Cts,
         Kind::Beacon,
@@ -37,6 +38,7 @@ pub fn run(data: &[u8]) {
         channel: Channel { number: number(c0, c1), mhz: number(c1, c0) },
         bits_per_second: u32::from(r) * 1_000_000,
         ofdm: how & 1 == 0,
+        ht: (how & 64 == 0).then_some(Ht { mcs: r, wide: t0 & 1 == 0, short: t1 & 1 == 0 }),
         signal_dbm: (how & 2 == 0).then(|| f64::from(number(t0, t1)) - 300.0),
         noise_dbm: (how & 4 == 0).then_some(f64::NEG_INFINITY),
         broken: how & 8 == 0,
@@ -54,6 +56,8 @@ pub fn run(data: &[u8]) {
         beacon: Span::from_nanos(u64::from_be_bytes([b0, b1, o0, o1, s0, s1, c0, c1])),
         rates: (tables::ALL[usize::from(way) % tables::ALL.len()], u32::from(number(b0, b1))),
         frame: None,
+        subframe: (how & 128 == 0).then(|| (u32::from(number(t1, t0)), how & 1 == 0)),
+        block: (name & 15, number(s0, s1), u64::from_be_bytes([t0, t1, t2, b0, b1, o0, o1, r])),
     };
     let mut out = vec![0xaa; usize::from(name)];
     let start = out.len();
@@ -63,6 +67,8 @@ pub fn run(data: &[u8]) {
     let head = usize::from(u16::from_le_bytes([out[2], out[3]]));
     let signals = 22 + usize::from(how & 2 == 0) + usize::from(how & 4 == 0);
     let fields = if sniffed.is_own() { signals.next_multiple_of(2) + 2 } else { signals };
+    let fields = fields + if sniffed.ht.is_some() { 3 } else { 0 };
+    let fields = if sniffed.subframe.is_some() { fields.next_multiple_of(4) + 8 } else { fields };
     assert_eq!((out[0], head), (0, fields), "version and length of the radiotap header");
     if sniffed.kind == Kind::Wlan {
         return assert_eq!(out.len(), head + ethernet.len() + 4, "the octets of the stack");

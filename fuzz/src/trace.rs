@@ -16,7 +16,8 @@ pub fn run(data: &[u8]) {
     };
     let Ok(paths) = read else { return };
     assert!(!paths.is_empty());
-    for path in paths.values() {
+    for airloom_engine::medium::mobility::traces::Traced { path, switched } in paths.values() {
+        assert!(switched.is_sorted_by_key(|change| change.0));
         assert!(path.points().is_sorted_by_key(|point| point.0));
         assert!(path.points().iter().all(|point| point.1.is_sane()));
         for seconds in [0, 1, 1_000, u64::MAX / 1_000_000_000] {

@@ -12,12 +12,14 @@ use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::settings::LinkSettings;
 use airloom_engine::time::{Instant, Span};
 use airloom_engine::{Delivery, Egress, End, Engine, PortId};
+use airloom_ports::offloads::Offloads;
 use airloom_ports::vhost::device::Device;
 use airloom_ports::vhost::message::{HEADER, Header, QueuePlaces, RegionSpec, Request};
 use airloom_ports::vhost::net::FEATURES;
 use airloom_ports::vhost::{Coalescing, DeviceConfig, Handling, IoTlb, Translation};
 
-const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
+const CARD: DeviceConfig =
+    DeviceConfig { mac: [2, 0, 0, 0, 0, 1], mtu: 1500, offloads: Offloads { transmit: true, receive: true } };
 /// Guest address of the memory, which has two adjacent regions.
 const GUEST: u64 = 0x1000;
 const OCTETS: u64 = 0x2000;
@@ -67,7 +69,7 @@ fn handling(bits: u8) -> Handling {
         _ => Translation::Cached(IoTlb::new(4).expect("valid")),
     };
     let coalescing = Coalescing::Adaptive { frames: u16::from(bits & 3), time: Span::from_micros(1) };
-    Handling { coalescing, translation }
+    Handling { coalescing, translation, in_band: false }
 }
 
 fn messages(how: u8, mut data: &[u8]) {

@@ -3,12 +3,13 @@
 //! Input: two octets of the request, then the frame.
 
 use airloom_engine::frame::{Frame, Pool};
-use airloom_engine::medium::header::{Header, Type};
-use airloom_engine::medium::management::Management;
 use airloom_engine::medium::mobility::{Position, Static};
 use airloom_engine::medium::propagation::LogDistance;
+use airloom_engine::medium::wlan::header::{Header, Type};
+use airloom_engine::medium::wlan::management::Management;
+use airloom_engine::medium::wlan::translation;
 use airloom_engine::medium::wlan::{Attempt, TxRequest, TxStatus};
-use airloom_engine::medium::{Medium, Membership, RadioSettings, Roaming, translation};
+use airloom_engine::medium::{Medium, Membership, RadioSettings, Roaming};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, Engine, PortId};
 
@@ -53,7 +54,7 @@ pub fn run(data: &[u8]) {
     let Some((&[how, rate], octets)) = data.split_first_chunk() else { return };
     parse(octets);
     let mut engine = Engine::new(1);
-    let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.7 };
+    let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: Some(46.7) };
     let medium = Medium::new(engine.seed(), "air", Box::new(loss));
     let medium = engine.add_medium("air", medium).expect("new");
     let ssid = || "cell".to_owned();

@@ -73,7 +73,7 @@ impl Groups {
             match hierarchy.version {
                 2 if groups.unified.is_none() => match make_unified(&hierarchy.candidates(), &groups.name) {
                     Ok(made) => groups.unified = Some(made),
-                    Err(error) => groups.notes.push(format!("no control group, version 2: {error}")),
+                    Err(error) => groups.notes.push(no_group(&error)),
                 },
                 1 if groups.cpu_parents.is_empty() => groups.cpu_parents = hierarchy.candidates(),
                 _ => {}
@@ -185,6 +185,16 @@ impl Groups {
         if let Some(reaper) = self.reaper {
             reaper.end();
         }
+    }
+}
+
+/// Why nodes have no control group, in words.
+fn no_group(error: &io::Error) -> String {
+    if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) {
+        "no control group, which only root makes here: processor time is read from the node's processes"
+            .to_owned()
+    } else {
+        format!("no control group, version 2: {error}")
     }
 }
 

@@ -9,8 +9,10 @@ use serde::de::DeserializeOwned;
 
 /// Maximum length of a message; the largest are environments and files of a node.
 const LONGEST: usize = 16 << 20;
-/// Maximum number of descriptors in one packet of the socket; the kernel's limit is 253.
-const DESCRIPTORS: usize = 16;
+/// Descriptors that one packet of the socket can carry: the kernel's limit, `SCM_MAX_FD`.
+const DESCRIPTORS: usize = 253;
+/// Room for their control message, in words of 8 octets: a header of 16 octets, 4 octets each.
+const CONTROL: usize = 2 + DESCRIPTORS.div_ceil(2);
 
 /// One end of a stream socket that carries messages.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl Channel {
     pub fn fill(&mut self) -> io::Result<bool> {
         let mut buffer = [0_u8; 16_384];
         // Control messages need this alignment.
-        let mut control = [0_u64; 32];
+        let mut control = [0_u64; CONTROL];
         loop {
             let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
             // SAFETY: a msghdr is plain integers and pointers, for which zero is a value.
@@ -80,7 +82,7 @@ impl Channel {
                 if (*entry).cmsg_level == libc::SOL_SOCKET && (*entry).cmsg_type == libc::SCM_RIGHTS {
                     let length = (*entry).cmsg_len - libc::CMSG_LEN(0) as usize;
                     let first = libc::CMSG_DATA(entry).cast::<RawFd>();
-                    for index in 0..(length / size_of::<RawFd>()).min(DESCRIPTORS) {
+                    for index in 0..length / size_of::<RawFd>() {
                         let fd = first.add(index).read_unaligned();
                         self.descriptors.push_back(OwnedFd::from_raw_fd(fd));
                     }
@@ -134,10 +136,10 @@ fn interrupted_or(error: io::Error) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::os::fd::OwnedFd;
+    use std::os::fd::{AsRawFd, OwnedFd, RawFd};
     use std::os::unix::net::UnixStream;
 
-    use super::Channel;
+    use super::{CONTROL, Channel, DESCRIPTORS};
 
     fn pair() -> (UnixStream, Channel) {
         let (near, far) = UnixStream::pair().unwrap();
@@ -169,6 +171,33 @@ mod tests {
         channel.fill().unwrap();
         assert_eq!(channel.next::<serde_json::Value>().unwrap().unwrap()["b"][1], 2);
         assert_eq!(channel.next::<serde_json::Value>().unwrap().unwrap()["c"], 3);
+    }
+
+    #[test]
+    fn a_packet_carries_as_many_descriptors_as_the_kernel_allows() {
+        let (near, mut channel) = pair();
+        let sent = vec![near.as_raw_fd(); DESCRIPTORS];
+        let mut control = [0_u64; CONTROL];
+        let mut octet = [b'x'];
+        let mut part = libc::iovec { iov_base: octet.as_mut_ptr().cast(), iov_len: 1 };
+        let length = u32::try_from(size_of_val(&sent[..])).unwrap();
+        // SAFETY: the control buffer has room for one header and all descriptors, which are open.
+        unsafe {
+            let mut header: libc::msghdr = std::mem::zeroed();
+            header.msg_iov = &raw mut part;
+            header.msg_iovlen = 1;
+            header.msg_control = control.as_mut_ptr().cast();
+            header.msg_controllen = libc::CMSG_SPACE(length) as usize;
+            let entry = libc::CMSG_FIRSTHDR(&raw const header);
+            (*entry).cmsg_level = libc::SOL_SOCKET;
+            (*entry).cmsg_type = libc::SCM_RIGHTS;
+            (*entry).cmsg_len = libc::CMSG_LEN(length) as usize;
+            libc::CMSG_DATA(entry).cast::<RawFd>().copy_from(sent.as_ptr(), sent.len());
+            assert_eq!(libc::sendmsg(near.as_raw_fd(), &raw const header, 0), 1);
+        }
+        channel.fill().unwrap();
+        assert_eq!(channel.take(DESCRIPTORS).unwrap().len(), DESCRIPTORS);
+        assert!(channel.take(1).is_err());
     }
 
     #[test]

@@ -3,11 +3,12 @@
 
 use std::fs;
 
+use crate::processes::Processes;
 use crate::system::stat_fields;
 
-/// Returns user and system time in nanoseconds. Time of ended processes whose parent never
-/// waited for them is not counted.
-pub fn of_processes() -> (u64, u64) {
+/// Returns user and system time in nanoseconds of a node whose first process is this one. Time of ended
+/// processes whose parent never waited for them is not counted.
+pub fn of(processes: Processes) -> (u64, u64) {
     // SAFETY: an rusage is plain integers, and the buffer outlives the call.
     let ended = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -18,12 +19,7 @@ pub fn of_processes() -> (u64, u64) {
         ended.map(|time| u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000).unwrap_or(0));
     // SAFETY: no pointers are passed.
     let ticks = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1);
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        if pid == 1 {
-            continue;
-        }
+    for pid in processes.all() {
         if let Some((in_user, in_system)) =
             fs::read_to_string(format!("/proc/{pid}/stat")).ok().as_deref().and_then(times)
         {

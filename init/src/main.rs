@@ -25,6 +25,7 @@
 
 mod cgroups;
 mod channel;
+mod collect;
 mod control_socket;
 mod cpu_time;
 mod credentials;
@@ -36,7 +37,9 @@ mod message;
 mod mount_namespace;
 mod mounts;
 mod node;
+mod one_user;
 mod proc;
+mod processes;
 mod program;
 mod programs;
 mod radios;
@@ -48,35 +51,53 @@ mod supervisor;
 mod system;
 mod terminal;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    match (words.next().as_deref(), words.next()) {
-        (Some("supervise"), Some(socket)) => {
-            match sealed_copy::run().and_then(|()| supervisor::supervise(&socket)) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => {
-                    eprintln!("airloom-init: {error}");
-                    ExitCode::FAILURE
-                }
-            }
-        }
-        (Some("guest"), Some(device)) if std::process::id() == 1 => guest::serve(&device),
-        (Some("part"), None) => match guest::part() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // A kernel puts words of its command line that it does not know before these, and others after them.
+    let guest = words.iter().rposition(|&word| word == "guest").and_then(|at| words.get(at + 1));
+    if let (Some(device), 1) = (guest, std::process::id()) {
+        guest::serve(device);
+    }
+    match words[..] {
+        ["supervise", socket] => supervise(socket, None),
+        ["supervise", socket, folder] => supervise(socket, Some(Path::new(folder))),
+        ["part"] => match guest::part() {
             Ok(code) => code,
             Err(error) => {
                 eprintln!("airloom-init: {error}");
                 ExitCode::FAILURE
             }
         },
-        (Some("--version"), None) => {
+        ["collect", octets, files, ref patterns @ ..] => {
+            let limits = collect::Limits { octets: collect::number(octets), files: collect::number(files) };
+            match collect::run(patterns, limits, &mut std::io::stdout().lock()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::FAILURE,
+            }
+        }
+        ["--version"] => {
             println!("airloom-init {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: airloom-init supervise DESCRIPTOR  (started by airloom, with its socket)");
+            eprintln!(
+                "usage: airloom-init supervise DESCRIPTOR [FOLDER]  (started by airloom, with its socket)"
+            );
             ExitCode::from(2)
+        }
+    }
+}
+
+fn supervise(socket: &str, folder: Option<&Path>) -> ExitCode {
+    match sealed_copy::run().and_then(|()| supervisor::supervise(socket, folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("airloom-init: {error}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 /// Version of these messages and their semantics. The controller requires its own version, and so
 /// detects a program left over from an earlier build.
-pub const PROTOCOL: u32 = 11;
+pub const PROTOCOL: u32 = 13;
 
 /// From the controller to the supervisor.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// Files that all nodes see, read-only; sent once, before the first node.
+    /// Files that all nodes see, read-only; sent before the first node, and again for other content.
     Common {
         /// Path of a file that exists: content.
         files: BTreeMap<String, String>,
@@ -163,6 +163,11 @@ pub enum Order {
         /// Returned with the answer.
         id: u64,
     },
+    /// Pass on all that is to be passed on between the guest in virtual time and the controller.
+    Settle {
+        /// Returned with the answer.
+        id: u64,
+    },
     /// End: all processes get SIGTERM, and SIGKILL after the grace period.
     Stop {
         /// The grace period in milliseconds.
@@ -189,9 +194,15 @@ pub struct Host {
     pub argv: Vec<String>,
     /// Its whole environment.
     pub env: BTreeMap<String, String>,
+    /// Its working folder, in its own view of the host's files.
+    pub folder: String,
     /// Number of descriptors passed to it beside the channel.
     #[serde(default)]
     pub descriptors: usize,
+    /// Whether the guest is in virtual time: its channel is the last descriptor that comes with the
+    /// order, and is served only when ordered by [`Order::Settle`].
+    #[serde(default)]
+    pub virtual_time: bool,
     /// Its sandbox.
     pub sandbox: Sandbox,
     /// Maximum time until the guest is ready, in milliseconds.
@@ -208,6 +219,9 @@ pub struct Join {
     pub id: u64,
     /// Maximum time until it is ready, in milliseconds.
     pub timeout_ms: u64,
+    /// As in [`Host`].
+    #[serde(default)]
+    pub virtual_time: bool,
     /// Set-up of the part itself.
     pub world: World,
 }
@@ -313,6 +327,9 @@ pub struct Start {
     /// Whether standard error is merged into standard output; set for programs of a guest.
     #[serde(default)]
     pub merged: bool,
+    /// Whether `argv` are words for this program itself, which then runs with the rights of the init.
+    #[serde(default)]
+    pub own: bool,
 }
 
 /// From a node init to the controller, and from the init of a guest to the node init.
@@ -384,6 +401,13 @@ pub enum Report {
         inside_ns: u64,
         /// The host's clock, after.
         after_ns: u64,
+    },
+    /// All is passed on; all reports of that came before.
+    Settled {
+        /// As in the order.
+        id: u64,
+        /// Whether there was something to pass on.
+        moved: bool,
     },
     /// The init of a guest runs; its first message.
     Hello {

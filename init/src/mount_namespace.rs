@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::message::Mount;
 use crate::mounts::{
     self, bind, bind_held, folder, folders, hold, hold_all, memory, mount, sethostname, unmount, write_file,
 };
-use crate::system::check;
+use crate::system::{check, text};
 
 /// Private folders of a node, with their permissions; the others are prepared in the first one.
 const OWN: [(&str, u32); 4] = [("/tmp", 0o1777), ("/run", 0o755), ("/var/tmp", 0o1777), ("/dev/shm", 0o1777)];
@@ -26,22 +27,41 @@ pub fn unshare() -> io::Result<()> {
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)
 }
 
-/// Mounts files over existing ones, read-only, for this process and its descendants.
-pub fn mount_over(files: &BTreeMap<String, String>) -> Result<(), String> {
+/// Mounts files at their paths, read-only, for this process and its descendants. The folder of a file
+/// that does not exist, as `/etc/hosts` in a minimal system, is extended. Returns the files by path, for
+/// [`write_again`].
+pub fn mount_over(files: &BTreeMap<String, String>) -> Result<BTreeMap<String, File>, String> {
     let fail = |what: &str, error: io::Error| format!("{what}: {error}");
     memory("/tmp", 0o700).map_err(|error| fail("file system in memory", error))?;
+    let mut opened = BTreeMap::new();
     for (number, (path, content)) in files.iter().enumerate() {
         let source = format!("/tmp/{number}");
-        fs::write(&source, content).map_err(|error| fail(path, error))?;
-        bind(&source, path).map_err(|error| fail(path, error))?;
+        let file = File::create(&source).map_err(|error| fail(path, error))?;
+        write_again(&file, content).map_err(|error| fail(path, error))?;
+        opened.insert(path.clone(), file);
+        if let (false, Some(folder)) = (Path::new(path).exists(), Path::new(path).parent()) {
+            extend(number, folder, &hold(folder).map_err(|error| fail(path, error))?)?;
+        }
+        place(&source, path).map_err(|error| fail(path, error))?;
         let read_only = libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY;
         mount(None, path, None, read_only, None).map_err(|error| fail(path, error))?;
     }
     // The files remain while they are mounted elsewhere.
-    unmount("/tmp").map_err(|error| fail("file system in memory", error))
+    unmount("/tmp").map_err(|error| fail("file system in memory", error))?;
+    Ok(opened)
+}
+
+/// Gives a file that is mounted other content, which all descendants see.
+pub fn write_again(file: &File, content: &str) -> io::Result<()> {
+    // Shortened at last, so that it is never empty.
+    file.write_all_at(content.as_bytes(), 0)?;
+    file.set_len(content.len() as u64)
 }
 
 /// Sets up the node's own folders and files, except /proc and /sys; the error is its reason.
+///
+/// No path of `visible` has symbolic links. No call here fails because of a path, or of how deep it is: in
+/// virtual time calls that fail take time, and where the results lie would change a guest's random numbers.
 pub fn set_up(
     name: &str,
     files: &BTreeMap<String, String>,
@@ -56,7 +76,6 @@ pub fn set_up(
     let resolver = fs::canonicalize("/etc/resolv.conf").ok();
     let mut shown = Vec::new();
     for path in visible.iter().map(PathBuf::from).chain(resolver) {
-        let path = fs::canonicalize(&path).map_err(at(&path.display().to_string()))?;
         if OWN.iter().any(|(own, _)| path.starts_with(own))
             && !shown.iter().any(|(seen, _)| path.starts_with(seen))
         {
@@ -70,11 +89,15 @@ pub fn set_up(
     memory("/tmp", 0o755).map_err(at("file system in memory"))?;
     let stored = store(files).map_err(at("file system in memory"))?;
     let new_folders = folders_to_extend(files, given)?;
-    for (number, folder) in new_folders.iter().enumerate() {
-        extend(number, folder)?;
+    for (number, (folder, held)) in new_folders.iter().enumerate() {
+        // Inside another extended folder the files of the host keep their owners.
+        let inside = new_folders[..number].iter().any(|(outer, _)| folder.starts_with(outer));
+        if !inside || !is_open(&folder.to_string_lossy(), libc::W_OK | libc::X_OK) {
+            extend(number, folder, held)?;
+        }
     }
     if let (Ok(hosts), true) =
-        (&hosts, new_folders.iter().any(|folder| Path::new("/etc/hosts").starts_with(folder)))
+        (&hosts, new_folders.iter().any(|(folder, _)| Path::new("/etc/hosts").starts_with(folder)))
     {
         // The overlay shows what lies below the mount on top of it.
         bind_held(hosts, Path::new("/etc/hosts")).map_err(at("/etc/hosts"))?;
@@ -101,6 +124,7 @@ pub fn set_up(
     for (path, content) in files.iter().filter(|(path, _)| is_own(path)) {
         write_file(Path::new(path), content).map_err(at(path))?;
     }
+    make_places(&shown).map_err(at("places of visible paths"))?;
     for (path, fd) in &shown {
         show(path, fd).map_err(at(&path.display().to_string()))?;
     }
@@ -125,8 +149,12 @@ fn is_own(path: &str) -> bool {
     OWN.iter().any(|(own, _)| Path::new(path).starts_with(own))
 }
 
-/// The folders of the host to which a file or the place of a mount must be added.
-fn folders_to_extend(files: &BTreeMap<String, String>, given: &[Mount]) -> Result<BTreeSet<PathBuf>, String> {
+/// The folders of the host to which a file or the place of a mount must be added, outer ones first,
+/// with their handles.
+fn folders_to_extend(
+    files: &BTreeMap<String, String>,
+    given: &[Mount],
+) -> Result<Vec<(PathBuf, File)>, String> {
     if let Some(path) = files.keys().find(|path| Path::new(path).is_dir()) {
         return Err(format!("{path}: is a folder"));
     }
@@ -144,24 +172,31 @@ fn folders_to_extend(files: &BTreeMap<String, String>, given: &[Mount]) -> Resul
             folders.insert(deepest.to_path_buf());
         }
     }
-    // A folder inside another extended folder is extended with it.
-    Ok(folders
-        .iter()
-        .filter(|folder| !folders.iter().any(|outer| *folder != outer && folder.starts_with(outer)))
-        .cloned()
-        .collect())
+    hold_all(folders.iter().map(PathBuf::as_path))
 }
 
-/// Mounts a writable overlay in memory on a folder.
-fn extend(number: usize, folder: &Path) -> Result<(), String> {
-    let fail =
-        |error: io::Error| format!("{}: cannot be extended (overlay file system): {error}", folder.display());
+/// Mounts a writable overlay in memory on a folder. A folder that this user may not enter is covered
+/// by an empty one: nothing in it could be read.
+fn extend(number: usize, folder: &Path, held: &File) -> Result<(), String> {
+    let fail = |how: &'static str| {
+        move |error: io::Error| format!("{}: cannot be extended ({how}): {error}", folder.display())
+    };
+    let lower = mounts::held_path(held);
+    let target = folder.to_string_lossy();
+    if !is_open(&lower, libc::X_OK) {
+        return memory(&target, 0o755).map_err(fail("file system in memory"));
+    }
     let (upper, work) = (format!("/tmp/upper{number}"), format!("/tmp/work{number}"));
     for place in [&upper, &work] {
-        self::folder(Path::new(place), 0o755).map_err(fail)?;
+        self::folder(Path::new(place), 0o755).map_err(fail("folder in memory"))?;
     }
-    let target = folder.to_string_lossy();
-    mounts::overlay(&target, &upper, &work, &target, 0).map_err(fail)
+    mounts::overlay(&lower, &upper, &work, &target, 0).map_err(fail("overlay file system"))
+}
+
+/// True if this process may use a path in a way (`access(2)`).
+fn is_open(path: &str, how: libc::c_int) -> bool {
+    // SAFETY: the string outlives the call.
+    text(path).is_ok_and(|path| check(unsafe { libc::access(path.as_ptr(), how) }).is_ok())
 }
 
 /// Puts a prepared file at its path: over an existing file, or as a new one.
@@ -176,9 +211,33 @@ fn place(source: &str, path: &str) -> io::Result<()> {
     bind(source, &path.to_string_lossy())
 }
 
-/// Makes a path of the host visible again at its own place.
+/// Creates the places of visible paths in the node's own folders, the outer ones first.
+fn make_places(shown: &[(PathBuf, File)]) -> io::Result<()> {
+    let mut made = BTreeSet::new();
+    for (path, fd) in shown {
+        let own = OWN.iter().map(|(own, _)| Path::new(own)).find(|own| path.starts_with(own));
+        let mut places: Vec<_> = path.ancestors().take_while(|place| Some(*place) != own).collect();
+        places.reverse();
+        for place in places {
+            if !made.insert(place.to_path_buf()) {
+                continue;
+            }
+            if place == path && !fd.metadata()?.is_dir() {
+                File::create(place)?;
+            } else if let Err(error) = fs::create_dir(place) {
+                // One of the node's own files may be in it.
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes a path of the host visible again at its own place, which exists.
 fn show(path: &Path, fd: &File) -> io::Result<()> {
     // A private folder of the node as a whole is bound without the mounts added to it meanwhile.
     let also = if OWN.iter().any(|(own, _)| path == Path::new(own)) { 0 } else { libc::MS_REC };
-    mounts::show(path, fd, also)
+    mounts::cover(path, fd, also)
 }

@@ -69,6 +69,11 @@ pub fn show(path: &Path, fd: &File, also: libc::c_ulong) -> io::Result<()> {
             File::create(path)?;
         }
     }
+    cover(path, fd, also)
+}
+
+/// Bind-mounts a path of the host at a path that exists.
+pub fn cover(path: &Path, fd: &File, also: libc::c_ulong) -> io::Result<()> {
     mount(Some(&held_path(fd)), &path.to_string_lossy(), None, libc::MS_BIND | also, None)
 }
 

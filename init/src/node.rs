@@ -1,4 +1,7 @@
 //! Node init: the first process of a node.
+//!
+//! A node has namespaces, unless the user may create none. The latter is a guest, or a part of one: its
+//! kernel keeps its network and its files apart from the host's ([`crate::processes`]).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -9,29 +12,44 @@ use airloom_netns as nodes;
 use crate::channel::Channel;
 use crate::credentials::Rights;
 use crate::message::{NodeRequest, Order, Report};
+use crate::processes::{self, Processes};
 use crate::programs::Programs;
 use crate::relay::Relay;
-use crate::{image, mount_namespace, proc, system};
+use crate::{image, mount_namespace, one_user, proc, system};
 
-/// Sets up the node and serves its socket until the socket closes or the node ends.
-pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32 {
-    serve_until_end(request, namespace, socket).unwrap_or(1)
+/// Sets up the node and serves its socket until the socket closes or the node ends. It has namespaces if
+/// its `processes` have one.
+pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd, processes: Processes) -> i32 {
+    let code = serve_until_end(request, namespace, socket, processes).unwrap_or(1);
+    processes.end();
+    code
 }
 
-fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<i32> {
+fn serve_until_end(
+    request: &NodeRequest,
+    namespace: &OwnedFd,
+    socket: OwnedFd,
+    processes: Processes,
+) -> io::Result<i32> {
     system::die_with_parent()?;
     system::set_process_name(&format!("node {}", request.name))?;
-    let closed = close_to_programs();
-    let entered = nodes::enter_network(namespace.as_fd());
+    let entered = match processes {
+        Processes::Namespace => enter(namespace),
+        Processes::Descendants => {
+            processes::adopt().map_err(|error| format!("processes of ended parents: {error}"))
+        }
+    };
     let mut node = Node {
         channel: Channel::new(system::keep_only(socket)?),
-        programs: Programs::default(),
+        programs: Programs::of(processes),
         relay: None,
+        processes,
     };
-    let ready = closed
-        .map_err(|error| format!("control group namespace: {error}"))
-        .and_then(|()| entered.map_err(|error| format!("network namespace: {error}")))
-        .and_then(|()| set_up(request));
+    let ready = entered.and_then(|()| match processes {
+        Processes::Namespace => set_up(request),
+        // Programs run in its guest only, whose init sets it up.
+        Processes::Descendants => Ok((Vec::new(), Rights::Node)),
+    });
     match ready {
         Ok((notes, rights)) => {
             node.programs.bound(rights);
@@ -39,10 +57,18 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
         }
         Err(why) => {
             node.channel.send(&Report::Broken { why })?;
+            // The controller reads the reason first, and not that this process has ended.
+            while node.channel.fill()? {}
             return Ok(0);
         }
     }
     node.serve()
+}
+
+/// Enters the node's namespaces.
+fn enter(namespace: &OwnedFd) -> Result<(), String> {
+    close_to_programs().map_err(|error| format!("control group namespace: {error}"))?;
+    nodes::enter_network(namespace.as_fd()).map_err(|error| format!("network namespace: {error}"))
 }
 
 /// Sets up the node's file system; returns the features that this machine lacks, and
@@ -52,6 +78,7 @@ fn set_up(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
         return image::set_up(request, image).map(|(notes, credentials)| (notes, Rights::Image(credentials)));
     }
     let mut notes = Vec::new();
+    one_user::keep().map_err(|error| format!("system calls that change the user: {error}"))?;
     mount_namespace::set_up(&request.name, &request.files, &request.visible, &request.mounts)?;
     proc::replace(&mut notes).map_err(|error| format!("/proc: {error}"))?;
     Ok((notes, Rights::Node))
@@ -73,6 +100,7 @@ struct Node {
     programs: Programs,
     /// The guest in which programs run, if the node has one.
     relay: Option<Relay>,
+    processes: Processes,
 }
 
 impl Node {
@@ -109,10 +137,14 @@ impl Node {
             }
             while let Some(order) = self.channel.next()? {
                 self.execute(order)?;
+                // In virtual time a node ends while it is settled: its end is the answer.
+                if let Some(code) = self.relay.as_ref().and_then(Relay::exit_code) {
+                    return Ok(code);
+                }
             }
             // When this process ends, the kernel kills the remaining processes of the node.
             let left = self.programs.left();
-            if left.is_some_and(|left| left == Duration::ZERO || no_process_left()) {
+            if left.is_some_and(|left| left == Duration::ZERO || self.processes.is_empty()) {
                 self.reap()?;
                 return Ok(0);
             }
@@ -143,9 +175,9 @@ impl Node {
     fn execute(&mut self, order: Order) -> io::Result<()> {
         let report = match (order, &mut self.relay) {
             (Order::Host(host), _) => {
-                let descriptors = self.channel.take(host.descriptors + 1)?;
+                let descriptors = self.channel.take(host.descriptors + 1 + usize::from(host.virtual_time))?;
                 let id = host.id;
-                match Relay::start(*host, descriptors) {
+                match Relay::start(*host, descriptors, self.processes) {
                     Ok(relay) => {
                         self.relay = Some(relay);
                         None
@@ -159,8 +191,21 @@ impl Node {
                 None
             }
             (Order::Start(start), Some(relay)) => relay.begin(start, self.channel.descriptors::<3>()?),
+            // Without namespaces a program outside of the guest would be one of the user.
+            (Order::Start(start), None) if self.processes == Processes::Descendants => {
+                drop(self.channel.descriptors::<3>()?);
+                let what = "a program outside of a guest".to_owned();
+                Some(Report::Refused { id: start.id, what, errno: libc::EPERM })
+            }
             (Order::Start(start), None) => {
                 Some(self.programs.start(&start, &self.channel.descriptors::<3>()?))
+            }
+            (Order::Settle { id }, Some(relay)) => {
+                let (reports, moved) = relay.settle();
+                for report in reports {
+                    self.channel.send(&report)?;
+                }
+                relay.exit_code().is_none().then_some(Report::Settled { id, moved })
             }
             (order, Some(relay)) => relay.pass(&order),
             (order, None) => self.programs.execute(&order),
@@ -170,9 +215,4 @@ impl Node {
             None => Ok(()),
         }
     }
-}
-
-/// True if no other process is left in the node.
-fn no_process_left() -> bool {
-    system::kill(-1, 0).is_err()
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::credentials::Rights;
 use crate::message::Start;
@@ -12,6 +13,10 @@ use crate::system::{check, default_signals, pipe, text};
 
 /// The failed step, and the kernel's error.
 pub type Refused = (String, io::Error);
+
+/// The file of this program. It is opened before the first program of the node runs, which could mount
+/// something else there.
+static OWN: OnceLock<io::Result<File>> = OnceLock::new();
 
 /// Starts a program in its own session and process group, on descriptors that become 0, 1, 2 and so
 /// on. Returns its process number once execve(2) has succeeded.
@@ -26,13 +31,18 @@ pub fn start_after(
     rights: &Rights,
     more: impl Fn() -> Result<(), Refused>,
 ) -> Result<i32, Refused> {
+    let own = OWN.get_or_init(|| File::open("/proc/self/exe"));
     let prepared = Prepared::new(start, rights)?;
     let (reader, writer) = pipe().map_err(|error| ("pipe".to_owned(), error))?;
     let (mut reader, mut writer) = (File::from(reader), File::from(writer));
     // SAFETY: this process has one thread; the child only prepares itself and becomes the program.
     let pid = check(unsafe { libc::fork() }).map_err(|error| ("fork".to_owned(), error))?;
     if pid == 0 {
-        let (step, error) = prepared.become_program(streams, start.tty, rights, more);
+        let (step, error) = if start.own {
+            prepared.become_own(streams, own)
+        } else {
+            prepared.become_program(streams, start.tty, rights, more)
+        };
         let number = error.raw_os_error().unwrap_or(libc::EINVAL);
         // Short enough for one write; the reader receives it whole.
         let _ = writer.write_all(format!("{number} {step}").as_bytes());
@@ -124,6 +134,32 @@ impl Prepared {
         (self.name.clone(), self.execute())
     }
 
+    /// Turns this process into this program itself, with the rights of the init.
+    fn become_own(&self, streams: &[OwnedFd], own: &io::Result<File>) -> Refused {
+        // SAFETY: no pointers are passed.
+        let steps = check(unsafe { libc::setsid() }).and_then(|_| take_places(streams));
+        let Ok(file) = own else {
+            return ("own program".to_owned(), io::Error::from_raw_os_error(libc::ENOENT));
+        };
+        if let Err(error) = steps {
+            return ("streams".to_owned(), error);
+        }
+        default_signals();
+        let (argv, env) = (pointers(&self.argv), pointers(&[]));
+        let argv: Vec<_> = std::iter::once(c"airloom-init".as_ptr()).chain(argv).collect();
+        // SAFETY: the arrays end with a null pointer and outlive the call; the path is empty.
+        unsafe {
+            libc::execveat(
+                file.as_raw_fd(),
+                c"".as_ptr(),
+                argv.as_ptr().cast(),
+                env.as_ptr().cast(),
+                libc::AT_EMPTY_PATH,
+            );
+        }
+        ("own program".to_owned(), io::Error::last_os_error())
+    }
+
     fn execute(&self) -> io::Error {
         let argv = pointers(&self.argv);
         let env = pointers(&self.env);
@@ -206,6 +242,7 @@ mod tests {
             tty: false,
             size: None,
             merged: false,
+            own: false,
         }
     }
 

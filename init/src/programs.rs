@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::credentials::Rights;
 use crate::message::{Order, Report, Start};
+use crate::processes::Processes;
 use crate::{cpu_time, program, system};
 
 /// Maximum number of octets returned of a file.
@@ -17,10 +18,17 @@ pub struct Programs {
     /// By process number: the controller's number of the program.
     numbers: HashMap<i32, u64>,
     rights: Rights,
+    /// What signals to all processes reach.
+    processes: Processes,
     end: Option<Instant>,
 }
 
 impl Programs {
+    /// No programs yet, of a node whose processes are found in this way.
+    pub fn of(processes: Processes) -> Self {
+        Self { processes, ..Self::default() }
+    }
+
     /// Sets the privileges of all programs started later.
     pub fn bound(&mut self, rights: Rights) {
         self.rights = rights;
@@ -70,11 +78,11 @@ impl Programs {
                 None
             }
             Order::SignalAll { signal } => {
-                let _ = system::kill(-1, *signal);
+                self.processes.signal(*signal);
                 None
             }
             Order::Cpu { id } => {
-                let (user_ns, system_ns) = cpu_time::of_processes();
+                let (user_ns, system_ns) = cpu_time::of(self.processes);
                 Some(Report::Cpu { id: *id, user_ns, system_ns })
             }
             Order::Read { id, path } => Some(Report::Content { id: *id, text: text_of(path) }),
@@ -83,11 +91,12 @@ impl Programs {
                 Some(Report::Clock { id: *id, before_ns: now, inside_ns: now, after_ns: now })
             }
             Order::Stop { grace_ms } => {
-                let _ = system::kill(-1, libc::SIGTERM);
-                let _ = system::kill(-1, libc::SIGCONT);
+                self.processes.signal(libc::SIGTERM);
+                self.processes.signal(libc::SIGCONT);
                 self.end = Some(Instant::now() + Duration::from_millis(*grace_ms));
                 None
             }
+            Order::Settle { id } => Some(Report::Settled { id: *id, moved: false }),
             Order::Start(_) | Order::Host(_) | Order::Join(_) | Order::World(_) => None,
         }
     }

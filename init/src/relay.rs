@@ -5,6 +5,7 @@
 //! sends anything else loses its machine. Octets of connections to the control socket are forwarded
 //! unchanged to the controller.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::frame::Kind;
 use crate::guest_channel::{Arrived, GuestChannel};
 use crate::message::{Host, Join, Order, PROTOCOL, Report, Start, World};
+use crate::processes::Processes;
 use crate::system::{self, Ended};
 use crate::{control_socket, cpu_time, sandbox, terminal};
 
@@ -31,6 +33,10 @@ pub struct Relay {
     /// None for a part of a guest whose machine another node init has started.
     machine: Option<Machine>,
     channel: GuestChannel,
+    /// Whether the channel is served only by [`Relay::settle`].
+    stepped: bool,
+    /// Whether an order was passed on since it was last settled.
+    passed: bool,
     /// The node's exit code, once it has left a guest that it shares.
     exit_code: Option<i32>,
     /// Number of the order that started it, until the order is answered.
@@ -43,35 +49,50 @@ pub struct Relay {
     terminals: Vec<(u64, terminal::Borrowed)>,
     /// Host time of the last clock query to the guest.
     clock_asked: u64,
+    /// How the processes of its machine are found.
+    processes: Processes,
 }
 
 impl Relay {
     /// Starts a guest's machine; `descriptors` are its log and those passed to it.
-    pub fn start(host: Host, descriptors: Vec<OwnedFd>) -> Result<Self, String> {
+    pub fn start(host: Host, descriptors: Vec<OwnedFd>, processes: Processes) -> Result<Self, String> {
         let fail = |error: io::Error| error.to_string();
-        let (near, far) = std::os::unix::net::UnixStream::pair().map_err(fail)?;
+        let mut descriptors = VecDeque::from(descriptors);
+        let stepped = host.virtual_time;
+        let (near, far) = if stepped {
+            let nothing = std::fs::File::open("/dev/null").map_err(fail)?;
+            (descriptors.pop_back().ok_or("a guest without a channel")?, OwnedFd::from(nothing))
+        } else {
+            let (near, far) = std::os::unix::net::UnixStream::pair().map_err(fail)?;
+            (near.into(), far.into())
+        };
         let (console, voice) = system::pipe().map_err(fail)?;
-        let mut descriptors = descriptors.into_iter();
-        let log = descriptors.next().ok_or("a guest without a log")?;
+        let log = descriptors.pop_front().ok_or("a guest without a log")?;
         let nothing = std::fs::File::open("/dev/null").map_err(fail)?;
-        let mut streams =
-            vec![OwnedFd::from(nothing), voice.try_clone().map_err(fail)?, voice, OwnedFd::from(far)];
+        let mut streams = vec![OwnedFd::from(nothing), voice.try_clone().map_err(fail)?, voice, far];
         streams.extend(descriptors);
-        let pid = sandbox::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
+        let pid =
+            sandbox::start(&host, &streams, processes).map_err(|(what, error)| format!("{what}: {error}"))?;
         let machine = Machine { pid, console: Console { from: Some(console), log, left: MOST_LOG } };
-        let channel = GuestChannel::to_machine(near.into()).map_err(fail)?;
-        Ok(Self::new(Some(machine), channel, host.id, host.world, host.timeout_ms))
+        // A console in virtual time loses no signal that input is available.
+        let open = if stepped { GuestChannel::to_part } else { GuestChannel::to_machine };
+        let channel = open(near).map_err(fail)?;
+        let relay = Self::new(Some(machine), channel, host.id, host.world, host.timeout_ms);
+        Ok(Self { stepped, processes, ..relay })
     }
 
     /// Joins a part of a guest at the other end of a channel.
     pub fn join(join: Join, channel: OwnedFd) -> io::Result<Self> {
-        Ok(Self::new(None, GuestChannel::to_part(channel)?, join.id, join.world, join.timeout_ms))
+        let relay = Self::new(None, GuestChannel::to_part(channel)?, join.id, join.world, join.timeout_ms);
+        Ok(Self { stepped: join.virtual_time, ..relay })
     }
 
     fn new(machine: Option<Machine>, channel: GuestChannel, id: u64, world: World, timeout_ms: u64) -> Self {
         Self {
             machine,
             channel,
+            stepped: false,
+            passed: false,
             exit_code: None,
             asked: Some(id),
             world: Some(world),
@@ -79,6 +100,7 @@ impl Relay {
             held: Vec::new(),
             terminals: Vec::new(),
             clock_asked: 0,
+            processes: Processes::Namespace,
         }
     }
 
@@ -96,7 +118,30 @@ impl Relay {
     pub fn interests(&self) -> Vec<libc::pollfd> {
         let console = self.machine.as_ref().and_then(|machine| machine.console.from.as_ref());
         let console = console.map_or(-1, AsRawFd::as_raw_fd);
-        std::iter::once(system::to_read(console)).chain(self.channel.interests()).collect()
+        let channel = if self.stepped { Vec::new() } else { self.channel.interests() };
+        std::iter::once(system::to_read(console)).chain(channel).collect()
+    }
+
+    /// Passes on all that there is, in both directions, without waiting; returns the reports to send,
+    /// and whether there was anything. Nothing in a virtual world moves meanwhile, so that the order is
+    /// the same in every run.
+    pub fn settle(&mut self) -> (Vec<Report>, bool) {
+        let (mut reports, mut moved) = (Vec::new(), std::mem::take(&mut self.passed));
+        loop {
+            let mut entries = vec![system::to_read(-1)];
+            entries.extend(self.channel.interests());
+            if system::poll(&mut entries, Some(Duration::ZERO)).is_err()
+                || entries.iter().all(|entry| entry.revents == 0)
+            {
+                return (reports, moved);
+            }
+            moved = true;
+            reports.extend(self.serve(&entries));
+            // A channel that has ended stays readable.
+            if self.exit_code.is_some() || entries[1].revents & libc::POLLHUP != 0 {
+                return (reports, moved);
+            }
+        }
     }
 
     /// Maximum time to wait.
@@ -169,7 +214,7 @@ impl Relay {
                 return None;
             }
             (Order::Cpu { id }, Some(_)) => {
-                let (user_ns, system_ns) = cpu_time::of_processes();
+                let (user_ns, system_ns) = cpu_time::of(self.processes);
                 return Some(Report::Cpu { id: *id, user_ns, system_ns });
             }
             (Order::Stop { grace_ms }, _) => {
@@ -178,6 +223,7 @@ impl Relay {
             _ => {}
         }
         self.clock_asked = system::monotonic();
+        self.passed = true;
         // If this fails, the guest has ended, which is reported elsewhere.
         let _ = self.channel.send(order);
         None
@@ -246,7 +292,9 @@ impl Relay {
             (Report::Connection { id }, None)
                 if id >= control_socket::FIRST && self.channel.connections() < control_socket::MOST =>
             {
-                if let Ok((reader, writer)) = control_socket::connect() {
+                // In virtual time the controller's answer would come at no instant of the node's.
+                let connected = if self.stepped { None } else { control_socket::connect().ok() };
+                if let Some((reader, writer)) = connected {
                     self.channel.connect(id, (Kind::Answer, reader), (Kind::Request, writer));
                 } else {
                     // If this fails, the guest has ended, which is reported elsewhere.

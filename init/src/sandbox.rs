@@ -8,6 +8,9 @@
 //! In the worst case a program of the guest breaks out into this process, so the restrictions of
 //! the process are those of the guest. The process itself opens the guest's view of the host's
 //! files (hostfs).
+//!
+//! A machine without namespaces cannot be given another view of the files: it has the rights of the user
+//! who started it, and can gain no others.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,8 +22,9 @@ use crate::credentials::{Rights, drop_from_bounding_set, is_mapped};
 use crate::message::{Host, Sandbox, Start};
 use crate::mount_namespace::unshare;
 use crate::mounts::{self, hold, memory, mount, restrict};
+use crate::processes::Processes;
 use crate::program::{Refused, start_after};
-use crate::system::{check, text};
+use crate::system::{check, die_with_parent, text};
 
 /// The only writable directory.
 const SCRATCH: &str = "/dev/shm";
@@ -31,7 +35,7 @@ const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 const USERS: [u32; 2] = [1_900_000_001, 65_534];
 
 /// Starts the machine and returns its process number once it runs.
-pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
+pub fn start(host: &Host, streams: &[OwnedFd], processes: Processes) -> Result<i32, Refused> {
     let start = Start {
         id: host.id,
         argv: host.argv.clone(),
@@ -40,6 +44,13 @@ pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
         tty: false,
         size: None,
         merged: false,
+        own: false,
+    };
+    let folder = text(&host.folder).map_err(|error| ("working folder".to_owned(), error))?;
+    let enter = || {
+        // SAFETY: the string outlives the call.
+        let entered = check(unsafe { libc::chdir(folder.as_ptr()) });
+        entered.map(drop).map_err(|error| (format!("working folder {}", host.folder), error))
     };
     let user = user();
     start_after(&start, streams, &Rights::All, || {
@@ -47,14 +58,30 @@ pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
             let what = what.to_owned();
             move |error| (what, error)
         };
+        if processes == Processes::Descendants {
+            end_with_parent_without_rights().map_err(step("the rights of its user"))?;
+            return enter();
+        }
         isolate_files(&host.sandbox, user)
             .map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
         // User Mode Linux reserves the random gap behind its program as its own memory.
         // SAFETY: no pointers are passed.
         check(unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) })
             .map_err(step("personality"))?;
-        drop_rights(&host.sandbox.capabilities, user).map_err(step("giving up rights"))
+        drop_rights(&host.sandbox.capabilities, user).map_err(step("giving up rights"))?;
+        enter()
     })
+}
+
+/// Ends this process with its parent, since no namespace ends with that, and bars it from more rights.
+fn end_with_parent_without_rights() -> io::Result<()> {
+    die_with_parent()?;
+    // A container's system call filter may refuse it. The kernel then takes the random gap for its own
+    // memory, as much as that is in this run.
+    // SAFETY: no pointers are passed.
+    unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }).map(drop)
 }
 
 /// Gives this process a read-only view of the host's files, with only the permitted devices.

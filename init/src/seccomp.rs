@@ -35,26 +35,28 @@ const CLONE3: u32 = 435;
 /// Added to the numbers of the x32 ABI of x86-64.
 const X32: u32 = 0x4000_0000;
 
-const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+pub const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
 const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
 
 /// Offsets in `struct seccomp_data`.
-const NUMBER: u32 = 0;
-const ARCHITECTURE: u32 = 4;
+pub const NUMBER: u32 = 0;
+pub const ARCHITECTURE: u32 = 4;
 /// Offset of the lower half of the first argument, on little-endian processors.
 const FLAGS: u32 = 16;
 
-fn load(place: u32) -> libc::sock_filter {
+/// Loads 32 bits of `struct seccomp_data`.
+pub fn load(place: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, place, 0, 0)
 }
 
-fn answer(value: u32) -> libc::sock_filter {
+/// Ends the filter with an answer.
+pub fn answer(value: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, value, 0, 0)
 }
 
 /// Skips `is` instructions if the loaded number equals a value, else `is_not`.
-fn if_equal(value: u32, is: u8, is_not: u8) -> libc::sock_filter {
+pub fn if_equal(value: u32, is: u8, is_not: u8) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, value, is, is_not)
 }
 
@@ -89,9 +91,13 @@ fn filter() -> Vec<libc::sock_filter> {
     filter
 }
 
-/// Installs the filter on this process permanently; requires `CAP_SYS_ADMIN` in its user namespace.
+/// Installs this filter on this process permanently; requires `CAP_SYS_ADMIN` in its user namespace.
 pub fn refuse_control_group_namespaces() -> io::Result<()> {
-    let mut filter = filter();
+    install(filter())
+}
+
+/// Installs a filter on this process permanently; requires `CAP_SYS_ADMIN` in its user namespace.
+pub fn install(mut filter: Vec<libc::sock_filter>) -> io::Result<()> {
     let program = libc::sock_fprog {
         len: u16::try_from(filter.len()).map_err(io::Error::other)?,
         filter: filter.as_mut_ptr(),
@@ -105,32 +111,36 @@ pub fn refuse_control_group_namespaces() -> io::Result<()> {
     .map(drop)
 }
 
+/// Evaluates a filter, by the rules of `bpf(4)`.
+#[cfg(test)]
+pub fn evaluated(filter: &[libc::sock_filter], architecture: u32, number: u32, arguments: &[u32]) -> u32 {
+    let (mut at, mut loaded) = (0, 0);
+    loop {
+        let one = filter[at];
+        at += 1;
+        match u32::from(one.code) {
+            0x20 => {
+                loaded = match one.k {
+                    NUMBER => number,
+                    ARCHITECTURE => architecture,
+                    place => arguments[usize::try_from((place - FLAGS) / 8).expect("a few")],
+                }
+            }
+            0x54 => loaded &= one.k,
+            0x06 => return one.k,
+            0x15 => at += usize::from(if loaded == one.k { one.jt } else { one.jf }),
+            0x45 => at += usize::from(if loaded & one.k != 0 { one.jt } else { one.jf }),
+            other => panic!("an instruction that is not in the test: {other:#x}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ABIS, ALLOW, Abi, CLONE3, REFUSE, UNKNOWN, X32, filter};
+    use super::{ABIS, ALLOW, Abi, CLONE3, REFUSE, UNKNOWN, X32, evaluated, filter};
 
-    /// Evaluates the filter, by the rules of `bpf(4)`.
     fn answered(architecture: u32, number: u32, flags: u32) -> u32 {
-        let filter = filter();
-        let (mut at, mut loaded) = (0, 0);
-        loop {
-            let one = filter[at];
-            at += 1;
-            match u32::from(one.code) {
-                0x20 => {
-                    loaded = match one.k {
-                        0 => number,
-                        4 => architecture,
-                        _ => flags,
-                    }
-                }
-                0x54 => loaded &= one.k,
-                0x06 => return one.k,
-                0x15 => at += usize::from(if loaded == one.k { one.jt } else { one.jf }),
-                0x45 => at += usize::from(if loaded & one.k != 0 { one.jt } else { one.jf }),
-                other => panic!("an instruction that is not in the test: {other:#x}"),
-            }
-        }
+        evaluated(&filter(), architecture, number, &[flags])
     }
 
     #[test]

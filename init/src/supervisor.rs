@@ -1,17 +1,24 @@
 //! The supervisor process: parent of all node inits of a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
 use crate::cgroups::{Group, Groups};
 use crate::channel::Channel;
 use crate::message::{NodeRequest, Notice, PROTOCOL, Request};
+use crate::processes::{self, Processes};
 use crate::{mount_namespace, node, system};
 
 /// Serves the socket with the given descriptor number until it closes or the controller ends; then
 /// ends all nodes and removes the control groups.
-pub fn supervise(socket: &str) -> io::Result<()> {
+///
+/// `folder`: nodes have no namespaces and no control groups. Files of their machines are in this folder,
+/// which is made, and removed at the end.
+pub fn supervise(socket: &str, folder: Option<&Path>) -> io::Result<()> {
     let number: i32 = socket.parse().map_err(io::Error::other)?;
     // SAFETY: no pointers are passed; a number that is not open is refused.
     system::check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
@@ -21,9 +28,10 @@ pub fn supervise(socket: &str) -> io::Result<()> {
     let controller = system::process_descriptor(unsafe { libc::getppid() })?;
     system::set_process_name("airloom-init")?;
     let children = system::children()?;
-    let mut supervisor =
-        Supervisor { channel: Channel::new(socket), groups: None, nodes: HashMap::new(), made: 0 };
-    let served = supervisor.serve(&children, &controller);
+    let (channel, common) = (Channel::new(socket), BTreeMap::new());
+    let folder = folder.map(Path::to_path_buf);
+    let mut supervisor = Supervisor { channel, groups: None, nodes: HashMap::new(), made: 0, common, folder };
+    let served = supervisor.leave_host().and_then(|()| supervisor.serve(&children, &controller));
     supervisor.end();
     served
 }
@@ -34,11 +42,25 @@ struct Supervisor {
     /// By process number of an init: its node.
     nodes: HashMap<i32, (String, Group)>,
     made: usize,
+    /// The files that all nodes see, by path.
+    common: BTreeMap<String, File>,
+    /// The folder for files of nodes without namespaces; None if nodes have namespaces.
+    folder: Option<PathBuf>,
 }
 
 impl Supervisor {
+    /// Leaves the host's mount namespace, or makes the folder for nodes without namespaces.
+    fn leave_host(&self) -> io::Result<()> {
+        match &self.folder {
+            None => mount_namespace::unshare(),
+            Some(folder) => {
+                processes::adopt()?;
+                DirBuilder::new().mode(0o700).create(folder)
+            }
+        }
+    }
+
     fn serve(&mut self, children: &OwnedFd, controller: &OwnedFd) -> io::Result<()> {
-        mount_namespace::unshare()?;
         self.channel.send(&Notice::Hello { protocol: PROTOCOL })?;
         let fds = [self.channel.as_raw_fd(), children.as_raw_fd(), controller.as_raw_fd()];
         loop {
@@ -56,7 +78,7 @@ impl Supervisor {
             while let Some(request) = self.channel.next()? {
                 match request {
                     Request::Common { files } => {
-                        if let Err(why) = mount_namespace::mount_over(&files) {
+                        if let Err(why) = self.share(files) {
                             self.channel.send(&Notice::Refused { name: String::new(), why })?;
                         }
                     }
@@ -83,17 +105,42 @@ impl Supervisor {
         }
     }
 
+    /// Shows files to all nodes: those that they see already get other content.
+    fn share(&mut self, files: BTreeMap<String, String>) -> Result<(), String> {
+        if self.folder.is_some() {
+            return Ok(()); // the inits of guests write them
+        }
+        let (known, new): (BTreeMap<_, _>, _) =
+            files.into_iter().partition(|(path, _)| self.common.contains_key(path));
+        for (path, content) in known {
+            mount_namespace::write_again(&self.common[&path], &content)
+                .map_err(|error| format!("{path}: {error}"))?;
+        }
+        if !new.is_empty() {
+            self.common.extend(mount_namespace::mount_over(&new)?);
+        }
+        Ok(())
+    }
+
     fn make(&mut self, request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<Notice> {
         self.made += 1;
         let mut notes = Vec::new();
         let number = self.made;
-        let group =
-            self.groups()?.make(number, request.cpu, request.weight, &mut notes).map_err(share_not_held)?;
+        let group = match self.folder {
+            Some(_) => Group::default(),
+            None => self
+                .groups()?
+                .make(number, request.cpu, request.weight, &mut notes)
+                .map_err(share_not_held)?,
+        };
         // The new process waits at this socket until it is in all its control groups.
         let (gate, held) = std::os::unix::net::UnixStream::pair()?;
-        let namespaces = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
-        let folder = group.open();
-        let in_group = folder.as_ref().map(|folder| system::child_in(namespaces, Some(folder.as_fd())));
+        let namespaces = match self.folder {
+            Some(_) => 0,
+            None => libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC,
+        };
+        let group_folder = group.open();
+        let in_group = group_folder.as_ref().map(|folder| system::child_in(namespaces, Some(folder.as_fd())));
         let (pid, in_unified) = match in_group {
             Some(Ok(pid)) => (pid, true),
             // Before Linux 5.7, or if CLONE_INTO_CGROUP fails for the group.
@@ -108,7 +155,11 @@ impl Supervisor {
         if pid == 0 {
             drop(gate);
             let _ = io::Read::read(&mut &held, &mut [0]);
-            std::process::exit(node::serve(request, namespace, socket));
+            let processes = match self.folder {
+                Some(_) => Processes::Descendants,
+                None => Processes::Namespace,
+            };
+            std::process::exit(node::serve(request, namespace, socket, processes));
         }
         match group.admit(pid, in_unified) {
             Err(why) if request.cpu.is_some() || request.weight.is_some() => {
@@ -143,11 +194,26 @@ impl Supervisor {
     fn reap(&mut self) -> io::Result<()> {
         while let Some(ended) = system::reap() {
             if let Some((name, group)) = self.nodes.remove(&ended.pid) {
+                self.end_orphans();
                 group.remove();
                 self.channel.send(&Notice::Ended { name, code: ended.code, signal: ended.signal })?;
             }
         }
         Ok(())
+    }
+
+    /// Ends processes of nodes without namespaces whose first process was killed before it could.
+    fn end_orphans(&self) {
+        if self.folder.is_none() {
+            return;
+        }
+        let nodes: Vec<i32> = self.nodes.keys().copied().collect();
+        while let orphans @ [_, ..] = &processes::children_but(&nodes)[..] {
+            for &pid in orphans {
+                let _ = system::kill(pid, libc::SIGKILL);
+                let _ = system::end_of(pid);
+            }
+        }
     }
 
     /// Ends all nodes and removes all control groups.
@@ -163,6 +229,10 @@ impl Supervisor {
         }
         if let Some(groups) = self.groups.take() {
             groups.remove();
+        }
+        if let Some(folder) = &self.folder {
+            Processes::Descendants.end();
+            let _ = fs::remove_dir_all(folder);
         }
     }
 }

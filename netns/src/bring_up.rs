@@ -14,8 +14,9 @@ use crate::in_place::take_radios;
 use crate::limits;
 use crate::namespace::{Namespace, enter};
 use crate::netlink::Batch;
+use crate::offloads;
 use crate::rtnetlink;
-use crate::spec::{self, NodeSpec, VethEnd, VethSpec};
+use crate::spec::{self, InterfaceSpec, NodeSpec, VethEnd, VethSpec};
 use crate::sysctl::Parameters;
 use crate::tap;
 
@@ -124,6 +125,9 @@ fn make(node: &NodeSpec, tools: &mut Tools, radios: Option<BorrowedFd<'_>>) -> R
     if let Some(from) = radios {
         take_radios(node, from)?;
     }
+    tools.batch.clear();
+    rtnetlink::add_bridges(&mut tools.batch, node)?;
+    namespace.send(&namespace.socket()?, &mut tools.batch)?;
     if without_wires(node) {
         configure(&namespace, tools)?;
     }
@@ -131,15 +135,17 @@ fn make(node: &NodeSpec, tools: &mut Tools, radios: Option<BorrowedFd<'_>>) -> R
 }
 
 fn without_wires(node: &NodeSpec) -> bool {
-    node.interfaces.iter().all(|interface| interface.tap || interface.radio.is_some())
+    let is_there = |one: &InterfaceSpec| one.tap || one.radio.is_some() || one.is_bridge();
+    node.interfaces.iter().all(is_there)
 }
 
 /// Configures existing interfaces; the calling thread must be inside the namespace.
 fn configure(namespace: &Namespace, tools: &mut Tools) -> Result<(), Error> {
     tools.parameters.of_interfaces(&namespace.spec)?;
+    offloads::restrict(&namespace.spec)?;
     tools.batch.clear();
     let socket = namespace.socket()?;
-    rtnetlink::configure(&mut tools.batch, &namespace.spec, &namespace.indices(&socket)?)?;
+    rtnetlink::configure(&mut tools.batch, &namespace.spec, &namespace.indices(&namespace.spec, &socket)?)?;
     namespace.send(&socket, &mut tools.batch)
 }
 

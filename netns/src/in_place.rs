@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::namespace::enter_network;
 use crate::netlink::{Batch, Socket};
+use crate::offloads;
 use crate::rtnetlink;
 use crate::spec::{self, InterfaceSpec, NodeSpec};
 use crate::sysctl::Parameters;
@@ -27,7 +28,12 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     let mut parameters = Parameters::new().map_err(kernel("/proc/sys/net"))?;
     parameters.before_interfaces(node)?;
     let socket = Socket::open().map_err(kernel("route socket"))?;
-    let indices = name_all(node, &socket)?;
+    name_all(node, &socket)?;
+    let mut bridges = Batch::default();
+    rtnetlink::add_bridges(&mut bridges, node)?;
+    socket.send(&mut bridges).map_err(|refused| Error::refused(&node.name, refused))?;
+    let indices = indices(node, &socket)?;
+    offloads::restrict(node)?;
     parameters.of_existing(node)?;
     parameters.of_interfaces(node)?;
     let mut batch = Batch::default();
@@ -35,13 +41,23 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     socket.send(&mut batch).map_err(|refused| Error::refused(&node.name, refused))
 }
 
-/// Gives existing interfaces, identified by their MAC addresses, the names of the description; returns
-/// their indices.
-fn name_all(node: &NodeSpec, socket: &Socket) -> Result<Vec<i32>, Error> {
+/// The kernel's indices of the interfaces, by their names.
+fn indices(node: &NodeSpec, socket: &Socket) -> Result<Vec<i32>, Error> {
+    let index = |interface: &InterfaceSpec| {
+        let index = socket.index_of(&interface.name)?;
+        i32::try_from(index).map_err(|_| io::ErrorKind::InvalidData.into())
+    };
+    let found = node.interfaces.iter().map(index).collect::<io::Result<_>>();
+    found.map_err(|source| Error::kernel(&node.name, "interfaces", &source))
+}
+
+/// Gives existing interfaces, identified by their MAC addresses, the names of the description.
+fn name_all(node: &NodeSpec, socket: &Socket) -> Result<(), Error> {
     let there = links(socket).map_err(|source| Error::kernel(&node.name, "interfaces", &source))?;
-    let mut indices = Vec::with_capacity(node.interfaces.len());
+    let existing: Vec<_> = node.interfaces.iter().filter(|interface| !interface.is_bridge()).collect();
+    let mut indices = Vec::with_capacity(existing.len());
     let mut batch = Batch::default();
-    for interface in &node.interfaces {
+    for interface in &existing {
         let index = place(node, interface, &there)?.ok_or_else(|| {
             bad_mac(node, interface, format!("no interface has it, to be {}", interface.name))
         })?;
@@ -49,11 +65,10 @@ fn name_all(node: &NodeSpec, socket: &Socket) -> Result<Vec<i32>, Error> {
         // A temporary name first: another interface may have the name that this one is to get.
         rtnetlink::rename(&mut batch, index, &format!("airloom{index}"));
     }
-    for (interface, &index) in node.interfaces.iter().zip(&indices) {
+    for (interface, &index) in existing.iter().zip(&indices) {
         rtnetlink::rename(&mut batch, index, &interface.name);
     }
-    socket.send(&mut batch).map_err(|refused| Error::refused(&node.name, refused))?;
-    Ok(indices)
+    socket.send(&mut batch).map_err(|refused| Error::refused(&node.name, refused))
 }
 
 /// Moves the radios of a description from the network namespace in which they were created into that
@@ -70,7 +85,7 @@ pub(crate) fn take_radios(node: &NodeSpec, from: BorrowedFd<'_>) -> Result<(), E
     let radios = NodeSpec { name: node.name.clone(), interfaces, ..NodeSpec::default() };
     move_here(&radios, from, Duration::ZERO)?;
     let socket = Socket::open().map_err(|source| Error::kernel(&node.name, "route socket", &source))?;
-    name_all(&radios, &socket).map(drop)
+    name_all(&radios, &socket)
 }
 
 /// Moves the interfaces of a description, identified by their MAC addresses, from another network
@@ -87,7 +102,7 @@ pub fn move_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Re
     enter_network(here.as_fd()).map_err(kernel("its network namespace"))?;
     let (socket, radios) = opened.map_err(kernel("route socket"))?;
     let until = Instant::now() + timeout;
-    for interface in &node.interfaces {
+    for interface in node.interfaces.iter().filter(|interface| !interface.is_bridge()) {
         let index = loop {
             let there = links(&socket).map_err(kernel("interfaces"))?;
             match place(node, interface, &there)? {
@@ -140,6 +155,7 @@ fn links(socket: &Socket) -> io::Result<Vec<(i32, [u8; 6])>> {
 #[cfg(test)]
 mod tests {
     use super::place;
+    use crate::offloads::Offloads;
     use crate::spec::{InterfaceSpec, NodeSpec};
 
     #[test]
@@ -151,6 +167,8 @@ mod tests {
             mtu: 1500,
             addresses: Vec::new(),
             tap: false,
+            bridge: Vec::new(),
+            offloads: Offloads::default(),
         };
         let there = [(4, [2, 0, 0, 0, 0, 9]), (5, [2, 0, 0, 2, 1, 0]), (6, [2, 0, 0, 1, 2, 0])];
         let node = NodeSpec::default();

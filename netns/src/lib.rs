@@ -11,8 +11,10 @@
 //! | [`bring_up`](mod@bring_up) | makes and configures the namespaces of many nodes |
 //! | [`in_place`] | configures a stack that exists already: that of a guest, seen from inside |
 //! | [`namespace`] | one namespace while the run lasts: counters, up and down, shaping |
+//! | `change` | changes the network stack of a node while its programs run |
 //! | [`tap`] | makes TAP interfaces |
 //! | [`carrier`] | the carrier of a TAP, and its dropped frames |
+//! | [`offloads`] | what interfaces leave to their devices |
 //! | `netlink`, `rtnetlink` | batches of rtnetlink requests, and their encoding |
 //! | [`htb`] | the kernel's own shaping, for links between native nodes |
 //! | `sysctl` | kernel parameters |
@@ -21,6 +23,7 @@
 
 pub mod bring_up;
 pub mod carrier;
+mod change;
 pub mod error;
 pub mod htb;
 pub mod hwsim;
@@ -28,6 +31,7 @@ pub mod in_place;
 mod limits;
 pub mod namespace;
 mod netlink;
+pub mod offloads;
 mod rtnetlink;
 pub mod spec;
 mod sysctl;

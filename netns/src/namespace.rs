@@ -22,7 +22,7 @@ pub struct Namespace {
     /// Its descriptor. A namespace with TAPs exists as long as their descriptors, so that one of
     /// its own is opened only for those who ask for it: thousands of nodes have half as many.
     descriptor: OnceLock<OwnedFd>,
-    taps: Vec<(String, Arc<OwnedFd>)>,
+    pub(crate) taps: Vec<(String, Arc<OwnedFd>)>,
     /// True if it was created for the node; the machine's own namespace is never taken down.
     pub(crate) made: bool,
 }
@@ -112,7 +112,7 @@ impl Namespace {
     }
 
     /// Takes all interfaces down, as when the node is switched off, or brings them up with their
-    /// initial addresses and routes. The machine's own network is not changed.
+    /// addresses and routes of its description. The machine's own network is not changed.
     ///
     /// # Errors
     /// [`Error::Kernel`] if the kernel refuses a step.
@@ -122,7 +122,7 @@ impl Namespace {
         }
         inside(self, |node| {
             let socket = node.socket()?;
-            let indices = node.indices(&socket)?;
+            let indices = node.indices(&node.spec, &socket)?;
             let mut batch = Batch::default();
             if up {
                 rtnetlink::configure(&mut batch, &node.spec, &indices)?;
@@ -151,12 +151,12 @@ impl Namespace {
         Socket::open().map_err(|source| Error::kernel(self.name(), "route socket", &source))
     }
 
-    /// The kernel's indices of the node's interfaces.
-    pub(crate) fn indices(&self, socket: &Socket) -> Result<Vec<i32>, Error> {
-        self.spec.interfaces.iter().map(|interface| self.index(socket, &interface.name)).collect()
+    /// The kernel's indices of the interfaces of a description.
+    pub(crate) fn indices(&self, spec: &NodeSpec, socket: &Socket) -> Result<Vec<i32>, Error> {
+        spec.interfaces.iter().map(|interface| self.index(socket, &interface.name)).collect()
     }
 
-    fn index(&self, socket: &Socket, interface: &str) -> Result<i32, Error> {
+    pub(crate) fn index(&self, socket: &Socket, interface: &str) -> Result<i32, Error> {
         let fail = |source: &io::Error| Error::kernel(self.name(), format!("interface {interface}"), source);
         let index = socket.index_of(interface).map_err(|source| fail(&source))?;
         i32::try_from(index).map_err(|_| fail(&io::ErrorKind::InvalidData.into()))

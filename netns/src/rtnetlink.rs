@@ -10,10 +10,13 @@ use crate::spec::{self, InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec};
 use crate::tap::RING_FRAMES;
 
 pub(crate) const GET_LINK: u16 = 18;
+pub(crate) const GET_NEIGHBOUR: u16 = 30;
 const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
 const NEW_NEIGHBOUR: u16 = 28;
+/// The request that removes something follows the one that makes it.
+const REMOVE: u16 = 1;
 
 pub(crate) const CREATE: u16 = 0x400;
 pub(crate) const EXCLUSIVE: u16 = 0x200;
@@ -22,6 +25,7 @@ const REPLACE: u16 = 0x100;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_MASTER: u16 = 10;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
@@ -39,13 +43,17 @@ const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
+const RTA_MULTIPATH: u16 = 9;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_STATIC: u8 = 4;
 const RT_SCOPE_LINK: u8 = 253;
+const RT_SCOPE_NOWHERE: u8 = 255;
 const RTN_UNICAST: u8 = 1;
 
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
+const NUD_REACHABLE: u16 = 0x02;
+const NUD_NOARP: u16 = 0x40;
 const NUD_PERMANENT: u16 = 0x80;
 
 #[allow(clippy::cast_sign_loss)] // a flag, positive
@@ -79,15 +87,25 @@ pub(crate) fn configure(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) -> 
         let mac = spec::read_mac(&interface.mac).map_err(|why| bad("MAC", &interface.mac, why))?;
         up(batch, interface, index, mac);
     }
+    for (bridge, &index) in node.interfaces.iter().zip(indices).filter(|(one, _)| one.is_bridge()) {
+        for member in &bridge.bridge {
+            let label = format!("{member} in the bridge {}", bridge.name);
+            batch.request(NEW_LINK, 0, &link_body(index_of(member)?, 0, 0), label);
+            batch.attribute(IFLA_MASTER, &index.to_ne_bytes());
+        }
+    }
     for (interface, &index) in node.interfaces.iter().zip(indices) {
         for text in &interface.addresses {
             let (address, length) = spec::prefix(text).map_err(|why| bad("address", text, why))?;
-            add_address(batch, index, address, length, format!("address {text} on {}", interface.name));
+            let label = format!("address {text} on {}", interface.name);
+            put_address_of(batch, (NEW_ADDRESS, CREATE | REPLACE), index, (address, length), label);
         }
     }
     for route in &node.routes {
         let index = index_of(&route.interface)?;
-        add_route(batch, route, index).map_err(|why| bad("route", &route.to, why))?;
+        let more = route.more.iter().map(|hop| Ok((hop.via.as_str(), index_of(&hop.interface)?)));
+        let more: Vec<(&str, i32)> = more.collect::<Result<_, Error>>()?;
+        add_route(batch, route, index, &more).map_err(|why| bad("route", &route.to, why))?;
     }
     for neighbour in &node.neighbours {
         let index = index_of(&neighbour.interface)?;
@@ -96,11 +114,29 @@ pub(crate) fn configure(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) -> 
     Ok(())
 }
 
+/// Creates the bridges of a node, without members.
+pub(crate) fn add_bridges(batch: &mut Batch, node: &NodeSpec) -> Result<(), Error> {
+    for bridge in node.interfaces.iter().filter(|interface| interface.is_bridge()) {
+        let mac = spec::read_mac(&bridge.mac).map_err(|why| Error::Spec {
+            node: node.name.clone(),
+            what: "MAC",
+            value: bridge.mac.clone(),
+            why,
+        })?;
+        let label = format!("bridge {}", bridge.name);
+        batch.request(NEW_LINK, CREATE | EXCLUSIVE, &link_body(0, 0, 0), label);
+        batch.attribute(IFLA_IFNAME, &zero_ended(&bridge.name));
+        batch.attribute(IFLA_ADDRESS, &mac);
+        batch.nest(IFLA_LINKINFO, &[], |batch| batch.attribute(IFLA_INFO_KIND, b"bridge"));
+    }
+    Ok(())
+}
+
 /// Takes all interfaces of a node down, which removes its addresses and routes.
 pub(crate) fn down(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) {
     batch.request(NEW_LINK, 0, &link_body(LOOPBACK, 0, UP), "lo down".to_owned());
     for (interface, &index) in node.interfaces.iter().zip(indices) {
-        batch.request(NEW_LINK, 0, &link_body(index, 0, UP), format!("{} down", interface.name));
+        link_down(batch, index, &interface.name);
     }
 }
 
@@ -114,11 +150,40 @@ fn up(batch: &mut Batch, interface: &InterfaceSpec, index: i32, mac: [u8; 6]) {
     }
 }
 
-fn add_address(batch: &mut Batch, index: i32, address: IpAddr, length: u8, label: String) {
+/// Removes an address from an interface; `text` has its prefix length.
+pub(crate) fn remove_address(batch: &mut Batch, index: i32, text: &str) -> Result<(), String> {
+    put_address_of(
+        batch,
+        (NEW_ADDRESS + REMOVE, 0),
+        index,
+        spec::prefix(text)?,
+        format!("address {text} removed"),
+    );
+    Ok(())
+}
+
+/// Removes an interface.
+pub(crate) fn remove_link(batch: &mut Batch, index: i32, name: &str) {
+    batch.request(NEW_LINK + REMOVE, 0, &link_body(index, 0, 0), format!("{name} removed"));
+}
+
+/// Takes an interface down.
+pub(crate) fn link_down(batch: &mut Batch, index: i32, name: &str) {
+    batch.request(NEW_LINK, 0, &link_body(index, 0, UP), format!("{name} down"));
+}
+
+/// A request about an address of an interface, of a type and with flags.
+fn put_address_of(
+    batch: &mut Batch,
+    (kind, flags): (u16, u16),
+    index: i32,
+    (address, length): (IpAddr, u8),
+    label: String,
+) {
     // Addresses of a plan are unique, so duplicate address detection is not needed.
     let mut body = [family(address), length, IFA_F_NODAD, 0, 0, 0, 0, 0];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
-    batch.request(NEW_ADDRESS, CREATE | REPLACE, &body, label);
+    batch.request(kind, flags, &body, label);
     match address {
         IpAddr::V4(address) => {
             batch.attribute(IFA_LOCAL, &address.octets());
@@ -132,12 +197,15 @@ fn add_address(batch: &mut Batch, index: i32, address: IpAddr, length: u8, label
     }
 }
 
-fn add_route(batch: &mut Batch, route: &RouteSpec, index: i32) -> Result<(), String> {
-    let via = route
-        .via
-        .as_deref()
-        .map(|text| text.parse::<IpAddr>().map_err(|error| format!("via {text}: {error}")));
-    let via = via.transpose()?;
+fn router(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|error| format!("via {text}: {error}"))
+}
+
+/// Where a route leads: its prefix, `None` for the default route, its router, and their family.
+type Destination = (Option<(IpAddr, u8)>, Option<IpAddr>, u8);
+
+fn destination(route: &RouteSpec) -> Result<Destination, String> {
+    let via = route.via.as_deref().map(router).transpose()?;
     let target = match route.to.as_str() {
         "default" => None,
         text => Some(spec::prefix(text)?),
@@ -149,6 +217,31 @@ fn add_route(batch: &mut Batch, route: &RouteSpec, index: i32) -> Result<(), Str
         (_, Some(address)) | (Some((address, _)), None) => family(address),
         (None, None) => return Err("a default route needs a router".to_owned()),
     };
+    Ok((target, via, family))
+}
+
+/// Whether two routes have the same destination, so that one replaces the other.
+pub(crate) fn same_destination(one: &RouteSpec, other: &RouteSpec) -> bool {
+    let place = |route| destination(route).map(|(target, _, family)| (target, family));
+    matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Removes a static route, with all its next hops.
+pub(crate) fn remove_route(batch: &mut Batch, route: &RouteSpec) -> Result<(), String> {
+    let (target, _, family) = destination(route)?;
+    let length = target.map_or(0, |(_, length)| length);
+    let scope = if family == family_v4() { RT_SCOPE_NOWHERE } else { 0 };
+    let body = [family, length, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, 0, 0, 0, 0, 0];
+    batch.request(NEW_ROUTE + REMOVE, 0, &body, format!("route to {} removed", route.to));
+    if let Some((address, _)) = target {
+        put_address(batch, RTA_DST, address);
+    }
+    Ok(())
+}
+
+/// Adds a route; `more` has the other next hops, each with the index of its interface.
+fn add_route(batch: &mut Batch, route: &RouteSpec, index: i32, more: &[(&str, i32)]) -> Result<(), String> {
+    let (target, via, family) = destination(route)?;
     let scope = if via.is_none() && family == family_v4() { RT_SCOPE_LINK } else { 0 };
     let length = target.map_or(0, |(_, length)| length);
     let body = [family, length, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST, 0, 0, 0, 0];
@@ -160,11 +253,39 @@ fn add_route(batch: &mut Batch, route: &RouteSpec, index: i32) -> Result<(), Str
     if let Some((address, _)) = target {
         put_address(batch, RTA_DST, address);
     }
-    if let Some(via) = via {
-        put_address(batch, RTA_GATEWAY, via);
+    if more.is_empty() {
+        if let Some(via) = via {
+            put_address(batch, RTA_GATEWAY, via);
+        }
+        batch.attribute(RTA_OIF, &index.to_ne_bytes());
+        return Ok(());
     }
-    batch.attribute(RTA_OIF, &index.to_ne_bytes());
+    let mut hops = Vec::new();
+    put_hop(&mut hops, via.ok_or("one of several next hops is no router")?, index);
+    for (text, index) in more {
+        let address = router(text)?;
+        if self::family(address) != family {
+            return Err(format!("via {address}: not of the same family"));
+        }
+        put_hop(&mut hops, address, *index);
+    }
+    batch.attribute(RTA_MULTIPATH, &hops);
     Ok(())
+}
+
+/// Appends a next hop with the weight 1, `struct rtnexthop` and its router.
+fn put_hop(hops: &mut Vec<u8>, router: IpAddr, index: i32) {
+    let octets = match router {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    let attribute = u16::try_from(4 + octets.len()).expect("an address is small");
+    hops.extend_from_slice(&(8 + attribute).to_ne_bytes());
+    hops.extend_from_slice(&[0, 0]);
+    hops.extend_from_slice(&index.to_ne_bytes());
+    hops.extend_from_slice(&attribute.to_ne_bytes());
+    hops.extend_from_slice(&RTA_GATEWAY.to_ne_bytes());
+    hops.extend_from_slice(&octets);
 }
 
 fn add_neighbour(batch: &mut Batch, neighbour: &NeighbourSpec, index: i32) -> Result<(), String> {
@@ -174,12 +295,34 @@ fn add_neighbour(batch: &mut Batch, neighbour: &NeighbourSpec, index: i32) -> Re
     let mut body = [0; 12];
     body[0] = family(address);
     body[4..8].copy_from_slice(&index.to_ne_bytes());
-    body[8..10].copy_from_slice(&NUD_PERMANENT.to_ne_bytes());
+    let state = if neighbour.permanent { NUD_PERMANENT } else { NUD_REACHABLE };
+    body[8..10].copy_from_slice(&state.to_ne_bytes());
     let label = format!("neighbour {address} at {}", neighbour.mac);
     batch.request(NEW_NEIGHBOUR, CREATE | REPLACE, &body, label);
     put_address(batch, NDA_DST, address);
     batch.attribute(NDA_LLADDR, &mac);
     Ok(())
+}
+
+/// Removes the entry of a neighbour.
+pub(crate) fn remove_neighbour(batch: &mut Batch, index: i32, address: IpAddr) {
+    let mut body = [0; 12];
+    body[0] = family(address);
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    batch.request(NEW_NEIGHBOUR + REMOVE, 0, &body, format!("neighbour {address} removed"));
+    put_address(batch, NDA_DST, address);
+}
+
+/// Interface and address of a neighbour that was learned, in the answer to a request for neighbours.
+pub(crate) fn learned(answer: &[u8]) -> Option<(i32, IpAddr)> {
+    let index = i32::from_ne_bytes(answer.get(4..8)?.try_into().ok()?);
+    let state = u16::from_ne_bytes(answer.get(8..10)?.try_into().ok()?);
+    let (_, octets) = attributes(answer.get(12..)?).find(|(kind, _)| *kind == NDA_DST)?;
+    let address = match octets.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(octets).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(octets).ok()?),
+    };
+    (state & (NUD_PERMANENT | NUD_NOARP) == 0).then_some((index, address))
 }
 
 /// A veth pair: one end in the namespace of the socket, the other in that of `far`.

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::offloads::Offloads;
 
 /// One node.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -19,7 +20,7 @@ pub struct NodeSpec {
     /// Its static routes.
     #[serde(default)]
     pub routes: Vec<RouteSpec>,
-    /// Static neighbour entries, which need no address resolution.
+    /// Neighbour entries that exist from the start, without address resolution.
     #[serde(default)]
     pub neighbours: Vec<NeighbourSpec>,
     /// Whether it forwards packets between its interfaces, IPv4 and IPv6.
@@ -51,9 +52,22 @@ pub struct InterfaceSpec {
     /// Addresses with prefix length, such as `10.0.0.1/24`.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Whether a TAP is created for it; otherwise it is a radio or one end of a [`VethSpec`].
+    /// Whether a TAP is created for it; otherwise it is a radio, a bridge or one end of a [`VethSpec`].
     #[serde(default = "yes")]
     pub tap: bool,
+    /// The interfaces that it joins, if it is a bridge.
+    #[serde(default)]
+    pub bridge: Vec<String>,
+    /// Offloads that it uses.
+    #[serde(default)]
+    pub offloads: Offloads,
+}
+
+impl InterfaceSpec {
+    /// True if it is a bridge of other interfaces.
+    pub(crate) fn is_bridge(&self) -> bool {
+        !self.bridge.is_empty()
+    }
 }
 
 /// A static route.
@@ -65,6 +79,19 @@ pub struct RouteSpec {
     /// The next hop; None if the prefix is on the link itself.
     #[serde(default)]
     pub via: Option<String>,
+    /// Name of the interface.
+    pub interface: String,
+    /// Further next hops, which take equal shares of the flows.
+    #[serde(default)]
+    pub more: Vec<HopSpec>,
+}
+
+/// A next hop of a route.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct HopSpec {
+    /// Address of the router.
+    pub via: String,
     /// Name of the interface.
     pub interface: String,
 }
@@ -79,6 +106,9 @@ pub struct NeighbourSpec {
     pub mac: String,
     /// Name of the interface to the neighbour.
     pub interface: String,
+    /// Whether it stays for ever; otherwise it is as after an address resolution at the start.
+    #[serde(default)]
+    pub permanent: bool,
 }
 
 /// One end of a veth pair.
@@ -221,6 +251,8 @@ mod tests {
             mtu: 1500,
             addresses: vec!["fd00::1/64".to_owned()],
             tap: true,
+            bridge: Vec::new(),
+            offloads: super::Offloads::default(),
         });
         assert!(node.names_interface("net.ipv4.conf.eth0.rp_filter"));
         assert!(!node.names_interface("net.ipv4.conf.default.rp_filter"));

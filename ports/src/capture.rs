@@ -3,12 +3,15 @@
 //! Blocks are written into large chunks; full chunks go to a thread that sorts them into files
 //! and returns empty ones. If that thread is too slow, frames are missing from the
 //! capture (and counted), not from the network. A stepped engine waits instead, so that
-//! its captures are complete.
+//! its captures are complete; for a reader that follows a capture live it never waits.
 
 mod files;
+mod stream;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -19,7 +22,9 @@ use airloom_engine::medium::capture::{self as radiotap, LINK_TYPE, Sniffed};
 use airloom_engine::time::Instant;
 
 use self::files::Files;
+use self::stream::{Closing, Stream};
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::pcapng::{self, Direction, Packet};
 use crate::port::LARGEST_FRAME;
 
@@ -48,6 +53,9 @@ pub struct Choice {
     pub snap: Option<u32>,
     /// One file for each port, in a folder; otherwise one file with all of them.
     pub apart: bool,
+    /// A filter for each link type, by its number; None captures all frames. Frames of a link type
+    /// without a filter do not pass then.
+    pub filters: Option<BTreeMap<u16, Filter>>,
 }
 
 /// A chunk of blocks for the thread that writes them.
@@ -62,11 +70,21 @@ struct Chunk {
 pub struct Counts {
     /// Frames in the capture; every segment counts as one.
     pub written: u64,
-    /// Frames omitted because the file was too slow or could not be written any more.
+    /// Frames omitted because the file or the reader was too slow or could not be written to any more.
     pub skipped: u64,
     /// Octets of the files without the header that begins each, including those that wait to be
     /// written.
     pub octets: u64,
+}
+
+/// Counters of a capture, and whether it could not be written to any more.
+pub type Account = (Counts, bool);
+
+/// Frames of one interface of a capture.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    written: u64,
+    skipped: u64,
 }
 
 /// State of a port in a capture.
@@ -92,21 +110,28 @@ pub enum Source {
 /// A capture that is being written.
 #[derive(Debug)]
 pub struct Capture {
+    /// Its number in the world; 0 for that of the run.
+    pub(crate) number: u32,
     path: PathBuf,
     /// Names of the ports to capture; None for all.
     wanted: Option<BTreeSet<String>>,
     /// Octets to keep of each frame.
     snap: usize,
+    /// By link type; None lets all frames pass.
+    filters: Option<BTreeMap<u16, Filter>>,
     /// State of every port, by number.
     parts: Vec<Part>,
     /// Interface numbers of sniffers in the file; None for one that is not captured.
     sources: BTreeMap<Source, Option<u32>>,
-    interfaces: u32,
+    /// By number of the interface.
+    tallies: Vec<Tally>,
     chunk: Vec<u8>,
     full: SyncSender<Chunk>,
     empty: Receiver<Vec<u8>>,
     writer: JoinHandle<io::Result<()>>,
     when_full: WhenFull,
+    /// Set at the end, when a reader is given little more time.
+    closing: Closing,
     zero: u64,
     /// Latest time of a frame, in ns since 1970.
     latest: u64,
@@ -125,7 +150,31 @@ impl Capture {
     /// [`Error::Capture`] if it cannot be created.
     pub fn create(path: &Path, choice: Choice) -> Result<Self, Error> {
         let fail = |source| Error::Capture { path: path.to_owned(), source };
-        let mut files = Files::create(path, choice.apart).map_err(fail)?;
+        let files = Files::create(path, choice.apart).map_err(fail)?;
+        Self::begin(path.to_owned(), files, choice, WhenFull::Wait, Closing::default())
+    }
+
+    /// Writes to a descriptor that somebody reads meanwhile: a pipe, or a file. Nothing waits for the
+    /// reader.
+    ///
+    /// # Errors
+    /// [`Error::Capture`] if it cannot be written to.
+    pub fn stream(descriptor: OwnedFd, choice: Choice) -> Result<Self, Error> {
+        let path = PathBuf::from(format!("/dev/fd/{}", descriptor.as_raw_fd()));
+        let closing = Closing::default();
+        let stream = Stream::new(File::from(descriptor), closing.clone());
+        let fail = |source| Error::Capture { path: path.clone(), source };
+        let files = stream.and_then(Files::stream).map_err(fail)?;
+        Self::begin(path, files, choice, WhenFull::Skip, closing)
+    }
+
+    fn begin(
+        path: PathBuf,
+        mut files: Files,
+        choice: Choice,
+        when_full: WhenFull,
+        closing: Closing,
+    ) -> Result<Self, Error> {
         let (full, to_write) = sync_channel::<Chunk>(CHUNKS);
         let (give_back, empty) = sync_channel(CHUNKS);
         for _ in 1..CHUNKS {
@@ -142,21 +191,24 @@ impl Capture {
                         break;
                     }
                 }
-                files.write_until(u64::MAX)
+                files.finish()
             })
             .map_err(|source| Error::Loop { what: "a thread for the capture", source })?;
         Ok(Self {
-            path: path.to_owned(),
+            number: 0,
+            path,
             wanted: choice.wanted,
             snap: choice.snap.map_or(usize::MAX, |snap| snap as usize),
+            filters: choice.filters,
             parts: Vec::new(),
             sources: BTreeMap::new(),
-            interfaces: 0,
+            tallies: Vec::new(),
             chunk: Vec::with_capacity(CHUNK),
             full,
             empty,
             writer,
-            when_full: WhenFull::Wait,
+            when_full,
+            closing,
             zero: 0,
             latest: 0,
             counts: Counts::default(),
@@ -164,6 +216,12 @@ impl Capture {
             air: Vec::with_capacity(4096),
             comment: String::with_capacity(256),
         })
+    }
+
+    /// Sets the instant of time zero, in nanoseconds after 1970. Every frame is written, however long
+    /// that takes.
+    pub fn start_at(&mut self, zero: u64) {
+        self.zero = zero;
     }
 
     /// Switches to a clock whose zero is `zero` nanoseconds after 1970; from now on the capture
@@ -188,17 +246,19 @@ impl Capture {
         comment.iter().for_each(|piece| self.comment.push_str(piece));
         for number in frame.first..frame.first + frame.count {
             let length = segment::complete(frame, pool, number, &mut self.scratch);
+            if !admits(self.filters.as_ref(), pcapng::ETHERNET, &self.scratch[..length]) {
+                continue;
+            }
             let kept = length.min(self.snap);
             if !self.reserve(pcapng::longest(kept)) {
-                self.counts.skipped += 1;
+                self.skip(interface);
                 continue;
             }
             let at = self.zero.saturating_add(at.nanos());
             let (octets, comment) = (&self.scratch[..kept], &self.comment);
             let packet = Packet { interface, at, octets, length, direction, comment };
             pcapng::packet(&mut self.chunk, &packet);
-            self.latest = self.latest.max(at);
-            self.counts.written += 1;
+            self.wrote(interface, at);
         }
     }
 
@@ -219,8 +279,8 @@ impl Capture {
             let number = name.map(|name| {
                 // The writer's channel may be full for a moment; a description is never omitted.
                 pcapng::interface(&mut self.chunk, &name, LINK_TYPE, snap);
-                self.interfaces += 1;
-                self.interfaces - 1
+                self.tallies.push(Tally::default());
+                self.newest()
             });
             self.sources.insert(source, number);
             number
@@ -231,23 +291,48 @@ impl Capture {
         self.air.clear();
         radiotap::write(sniffed, &self.scratch[..octets], &mut self.air);
         let length = self.air.len();
+        if !admits(self.filters.as_ref(), LINK_TYPE, &self.air) {
+            return;
+        }
         let kept = length.min(self.snap);
         if !self.reserve(pcapng::longest(kept)) {
-            self.counts.skipped += 1;
+            self.skip(interface);
             return;
         }
         let at = self.zero.saturating_add(sniffed.at.nanos());
         let octets = &self.air[..kept];
         let packet = Packet { interface, at, octets, length, direction: None, comment: "" };
         pcapng::packet(&mut self.chunk, &packet);
+        self.wrote(interface, at);
+    }
+
+    /// Counts a frame of an interface that is in the capture, with its time in ns since 1970.
+    fn wrote(&mut self, interface: u32, at: u64) {
         self.latest = self.latest.max(at);
         self.counts.written += 1;
+        self.tallies[interface as usize].written += 1;
+    }
+
+    /// Counts a frame of an interface that is not in the capture.
+    fn skip(&mut self, interface: u32) {
+        self.counts.skipped += 1;
+        self.tallies[interface as usize].skipped += 1;
+    }
+
+    /// The number of the interface that was described last.
+    fn newest(&self) -> u32 {
+        u32::try_from(self.tallies.len() - 1).expect("a world has fewer ports")
     }
 
     /// Passes the current chunk to the writer if the writer is idle, so that the files are up to
     /// date. `now` is the engine's time.
     pub fn push(&mut self, now: Instant) {
         self.next_chunk(self.zero.saturating_add(now.nanos()));
+    }
+
+    /// Names of the ports and media to capture; None for all.
+    pub(crate) fn wanted(&self) -> Option<&BTreeSet<String>> {
+        self.wanted.as_ref()
     }
 
     /// The snap length in the description of an interface; 0 is none.
@@ -267,12 +352,17 @@ impl Capture {
         Counts { octets: self.counts.octets + self.chunk.len() as u64, ..self.counts }
     }
 
-    /// Writes the remaining frames and closes the file.
+    /// Writes the remaining frames and the counters of each interface, and closes the file. A reader
+    /// has a short time for what it has not read.
     ///
     /// # Errors
     /// [`Error::Capture`] if not all of it could be written.
     pub fn finish(mut self) -> Result<Counts, Error> {
         self.when_full = WhenFull::Wait;
+        self.closing.set();
+        for (interface, tally) in (0u32..).zip(&self.tallies) {
+            pcapng::statistics(&mut self.chunk, interface, self.latest, tally.written, tally.skipped);
+        }
         self.next_chunk(self.latest);
         // The writer ends when it has written all chunks; there is room for all chunks that it
         // returns.
@@ -280,6 +370,18 @@ impl Capture {
         let end = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("writer panicked")));
         let counts = self.counts;
         end.map(|()| counts).map_err(|source| Error::Capture { path: self.path, source })
+    }
+
+    /// As [`Capture::finish`], and returns the counters in any case.
+    ///
+    /// # Errors
+    /// Those of [`Capture::finish`], beside the counters.
+    pub fn account(self) -> (Account, Result<(), Error>) {
+        let before = self.counts();
+        match self.finish() {
+            Ok(counts) => ((counts, false), Ok(())),
+            Err(error) => ((before, true), Err(error)),
+        }
     }
 
     /// The port's number in the file; None if it is not captured, or cannot be written yet.
@@ -302,8 +404,8 @@ impl Capture {
                 }
                 let snap = self.interface_snap();
                 pcapng::interface(&mut self.chunk, name, pcapng::ETHERNET, snap);
-                let number = self.interfaces;
-                self.interfaces += 1;
+                self.tallies.push(Tally::default());
+                let number = self.newest();
                 self.parts[port] = Part::Interface(number);
                 Some(number)
             }
@@ -328,4 +430,10 @@ impl Capture {
         // There are as many chunks as places: the channel is never full.
         self.full.try_send(Chunk { octets, horizon: until.saturating_sub(DISORDER) }).is_ok()
     }
+}
+
+/// Whether a whole frame of a link type passes the filters.
+fn admits(filters: Option<&BTreeMap<u16, Filter>>, link_type: u16, octets: &[u8]) -> bool {
+    let Some(filters) = filters else { return true };
+    filters.get(&link_type).is_some_and(|filter| filter.admits(octets, octets.len()))
 }

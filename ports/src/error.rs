@@ -40,6 +40,14 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// The program of a filter is none.
+    #[error("instruction {at} of the filter: {why}")]
+    Filter {
+        /// Number of the instruction.
+        at: usize,
+        /// The reason.
+        why: &'static str,
+    },
     /// A resource of the loop itself (epoll, eventfd, thread) is not available.
     #[error("the engine's loop cannot get {what}: {source}")]
     Loop {
@@ -70,6 +78,16 @@ pub enum Error {
         /// The maximum length.
         most: usize,
     },
+    /// A guest in virtual time cannot go on.
+    #[error("guest {name} {what}, at {} s of its time", *at as f64 / 1e9)]
+    Guest {
+        /// Its name.
+        name: String,
+        /// What it does, as a predicate.
+        what: String,
+        /// Time of the calendar, in nanoseconds.
+        at: u64,
+    },
     /// The loop has ended and takes no commands.
     #[error("the engine has stopped")]
     Stopped,
@@ -79,8 +97,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error for a panic of the loop.
+    pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        Self::Panicked(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default())
+    }
+
     /// Every code that [`Error::code`] can return, beside those of the engine.
-    pub const CODES: [&'static str; 9] = [
+    pub const CODES: [&'static str; 11] = [
         "host.tap-descriptor",
         "host.interface",
         "run.capture",
@@ -90,6 +114,8 @@ impl Error {
         "engine.name.unknown",
         "engine.frame.length",
         "host.vhost-socket",
+        "virtual.guest",
+        "run.filter",
     ];
 
     /// The error's stable name.
@@ -105,6 +131,8 @@ impl Error {
             Self::Panicked(_) => Self::CODES[5],
             Self::Unknown { .. } => Self::CODES[6],
             Self::FrameTooLong { .. } => Self::CODES[7],
+            Self::Guest { .. } => Self::CODES[9],
+            Self::Filter { .. } => Self::CODES[10],
             Self::Engine(error) => error.code(),
             Self::Medium(error) => error.code(),
         }

@@ -7,6 +7,7 @@
 //! | [`port`] | the trait of a port, and the list of its kinds |
 //! | [`tap`], [`interface`], [`vhost`], [`tunnel`], [`memory`], [`detached`] | the kinds of ports |
 //! | [`runtime`] | the loop that drives a world by the wall clock |
+//! | [`virtual_time`] | the calendar that drives a world and its guests in virtual time |
 //! | [`capture`] | pcapng captures; a recorder around the engine's egress writes them |
 //! | [`vnet`], `rx`, `tx` | virtio-net headers, reading and writing of frames |
 //!
@@ -42,9 +43,11 @@ pub mod capture;
 pub mod carrier_drops;
 pub mod detached;
 pub mod error;
+pub mod filter;
 pub mod interface;
 pub mod memory;
 pub mod monitor;
+pub mod offloads;
 mod pcapng;
 pub mod port;
 mod recorder;
@@ -55,6 +58,7 @@ pub mod tap;
 pub mod tunnel;
 mod tx;
 pub mod vhost;
+pub mod virtual_time;
 pub mod vnet;
 pub mod wlan;
 pub mod world;

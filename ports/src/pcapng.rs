@@ -5,6 +5,7 @@
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Link type of frames that begin with an Ethernet header.
@@ -16,6 +17,8 @@ const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const EPB_FLAGS: u16 = 2;
+const ISB_IFRECV: u16 = 4;
+const ISB_IFDROP: u16 = 5;
 
 /// Maximum length of a comment in octets; a longer one is truncated.
 pub const COMMENT: usize = 200;
@@ -55,6 +58,18 @@ pub fn interface(out: &mut Vec<u8>, name: &str, link_type: u16, snap: u32) {
     });
 }
 
+/// Appends the block of an interface's counters at nanoseconds since 1970: frames that are in the
+/// capture, and frames that are missing because their copies were dropped.
+pub fn statistics(out: &mut Vec<u8>, interface: u32, at: u64, written: u64, missing: u64) {
+    block(out, INTERFACE_STATISTICS, |out| {
+        put32(out, interface);
+        put_time(out, at);
+        option(out, ISB_IFRECV, &(written + missing).to_ne_bytes());
+        option(out, ISB_IFDROP, &missing.to_ne_bytes());
+        option(out, OPT_END, b"");
+    });
+}
+
 /// One frame, as it goes into a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
@@ -84,10 +99,7 @@ pub fn packet(out: &mut Vec<u8>, packet: &Packet) {
     let (kept, length) = (octets(packet.octets.len()), octets(packet.length));
     block(out, ENHANCED_PACKET, |out| {
         put32(out, packet.interface);
-        #[allow(clippy::cast_possible_truncation)] // the two halves of 64 bits
-        let (high, low) = ((packet.at >> 32) as u32, packet.at as u32);
-        put32(out, high);
-        put32(out, low);
+        put_time(out, packet.at);
         put32(out, kept);
         put32(out, length);
         out.extend_from_slice(packet.octets);
@@ -120,6 +132,8 @@ pub enum Block<'a> {
     Interface(&'a str),
     /// A frame of an interface, at nanoseconds since 1970.
     Packet(u32, u64),
+    /// Counters of an interface.
+    Statistics(u32),
 }
 
 /// The first block of `octets`, which begin with one, and its length.
@@ -127,16 +141,18 @@ pub enum Block<'a> {
 pub fn first(octets: &[u8]) -> (Block<'_>, usize) {
     let get16 = |at: usize| u16::from_ne_bytes([octets[at], octets[at + 1]]);
     let get32 = |at: usize| u32::from_ne_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
-    let found = if get32(0) == ENHANCED_PACKET {
-        Block::Packet(get32(8), u64::from(get32(12)) << 32 | u64::from(get32(16)))
-    } else {
-        let name = 20..20 + usize::from(get16(18));
-        Block::Interface(std::str::from_utf8(&octets[name]).unwrap_or("port"))
+    let found = match get32(0) {
+        ENHANCED_PACKET => Block::Packet(get32(8), u64::from(get32(12)) << 32 | u64::from(get32(16))),
+        INTERFACE_STATISTICS => Block::Statistics(get32(8)),
+        _ => {
+            let name = 20..20 + usize::from(get16(18));
+            Block::Interface(std::str::from_utf8(&octets[name]).unwrap_or("port"))
+        }
     };
     (found, get32(4) as usize)
 }
 
-/// Replaces the interface number of a packet's block.
+/// Replaces the interface number of a block of a packet or of counters.
 pub fn renumber(block: &mut [u8], interface: u32) {
     block[8..12].copy_from_slice(&interface.to_ne_bytes());
 }
@@ -162,6 +178,14 @@ fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
 /// Blocks and the fields in them are padded to multiples of four octets.
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
+}
+
+/// A time in nanoseconds: its upper half, then its lower one.
+fn put_time(out: &mut Vec<u8>, at: u64) {
+    #[allow(clippy::cast_possible_truncation)] // the two halves of 64 bits
+    let (high, low) = ((at >> 32) as u32, at as u32);
+    put32(out, high);
+    put32(out, low);
 }
 
 fn put16(out: &mut Vec<u8>, value: u16) {
@@ -216,8 +240,11 @@ mod tests {
             prop_assert_eq!(first(&file[before..]), (Block::Packet(3, at), file.len() - before));
             renumber(&mut file[before..], 0);
             prop_assert_eq!(first(&file[before..]), (Block::Packet(0, at), file.len() - before));
+            let packets = file.len();
+            statistics(&mut file, 3, at, 5, 7);
+            prop_assert_eq!(first(&file[packets..]), (Block::Statistics(3), file.len() - packets));
             let blocks = blocks(&file);
-            prop_assert_eq!(blocks.len(), 3);
+            prop_assert_eq!(blocks.len(), 4);
             prop_assert_eq!(blocks[0].0, SECTION_HEADER);
             prop_assert_eq!(blocks[1].0, INTERFACE_DESCRIPTION);
             let (kind, body) = blocks[2];

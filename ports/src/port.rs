@@ -14,15 +14,16 @@
 //! ports: [`Recorder`](crate::capture::Recorder) wraps the engine's egress.
 
 use std::any::Any;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 
 use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool};
-use airloom_engine::medium::wlan::{RxStatus, TxRequest, TxStatus};
+use airloom_engine::medium::wlan::{Listening, RxStatus, TxRequest, TxStatus};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Gathers, HostLoss, PortId};
 
 use crate::carrier_drops::Unsent;
 use crate::rx::RxBuffers;
+use crate::vhost::call::Notice;
 use crate::vnet::Meaning;
 
 /// Length in octets of the largest frame that the engine's buffers hold.
@@ -37,10 +38,25 @@ pub enum Incoming {
     Transmit(PortId, BufferId, u32, TxRequest),
     /// The radio at a port now receives frames to these addresses.
     Addresses(PortId, Vec<[u8; 6]>),
+    /// The stack of the radio at a port now listens there.
+    Listening(PortId, Listening),
     /// No frame is available at the moment.
     Empty,
     /// No frame will arrive any more: the other side is closed.
     Closed,
+}
+
+/// Result of serving the messages of a guest whose notifications are messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InBand {
+    /// There was none.
+    Nothing,
+    /// Messages that need nothing more.
+    Served,
+    /// The guest has frames, and waits for [`Port::acknowledge`].
+    Frames,
+    /// The guest has buffers, and waits for [`Port::acknowledge`].
+    Buffers,
 }
 
 /// A frame, or a run of segments of one, to be delivered to a port.
@@ -146,6 +162,43 @@ pub trait Port: AsAny + Send {
     fn notify(&mut self, now: Instant) -> Instant {
         let _ = now;
         Instant::NEVER
+    }
+
+    /// Serves the messages of a guest in virtual time, up to its next notification.
+    fn serve_in_band(&mut self) -> InBand {
+        InBand::Nothing
+    }
+
+    /// Lets a guest in virtual time go on after its notification.
+    fn acknowledge(&mut self) {}
+
+    /// Passes the next notice to a guest in virtual time to `send`, with the socket for its message and
+    /// for the answer. Returns false if there is none.
+    fn call(&mut self, send: &mut dyn FnMut(BorrowedFd<'_>, Notice)) -> bool {
+        let _ = send;
+        false
+    }
+
+    /// Gives the port a number among the devices of a guest that shares memory with its calendar.
+    fn join(&mut self, number: u16) {
+        let _ = number;
+    }
+
+    /// The queue of which a guest in virtual time may log what it sends, without notifying the port.
+    fn logs(&self) -> Option<u32> {
+        None
+    }
+
+    /// Receives one entry of such a queue.
+    fn take_logged(&mut self, entry: &[u8], pool: &mut Pool) -> Incoming {
+        let _ = (entry, pool);
+        Incoming::Empty
+    }
+
+    /// Ends the entries of one notification: whether there are more, which the guest has not logged, and
+    /// whether it was notified that these were returned.
+    fn end_logged(&mut self, partly: bool, called: bool) {
+        let _ = (partly, called);
     }
 
     /// Sets the carrier of the interface behind the port. Returns the part that may block, which

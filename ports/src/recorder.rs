@@ -19,8 +19,8 @@ use crate::world::radio::Radios;
 pub(crate) struct Recorder<'a, E> {
     /// The wrapped egress.
     pub inner: &'a mut E,
-    /// The capture that frames are written to.
-    pub capture: &'a mut Capture,
+    /// The captures that frames are written to.
+    pub captures: &'a mut [Capture],
     /// Names of all elements.
     pub names: &'a Names,
     /// The ports of radios.
@@ -41,7 +41,10 @@ impl<E> Recorder<'_, E> {
         if self.radios.is_wlan(self.names.ports.at(port)) {
             return;
         }
-        self.capture.frame((port, self.names.ports.name(port)), at, frame, direction, comment);
+        let port = (port, self.names.ports.name(port));
+        for capture in &mut *self.captures {
+            capture.frame(port, at, frame, direction, comment);
+        }
     }
 
     /// Writes a frame that a radio heard or sent.
@@ -51,7 +54,9 @@ impl<E> Recorder<'_, E> {
         let number = u32::try_from(medium.index()).unwrap_or(u32::MAX);
         let port = self.names.ports.name(port.index());
         let named = || format!("{port} on the air");
-        self.capture.sniffed(Source::Radio(number, radio.number()), port, sniffed, pool, named);
+        for capture in &mut *self.captures {
+            capture.sniffed(Source::Radio(number, radio.number()), port, sniffed, pool, named);
+        }
     }
 
     /// Writes what became of a delivery: segments that arrived one after the other, each at its own
@@ -141,7 +146,9 @@ impl<E: Egress> Egress for Recorder<'_, E> {
             let number = u32::try_from(medium.index()).unwrap_or(u32::MAX);
             let (name, channel) = (self.names.media.name(medium.index()), sniffed.channel);
             let named = || format!("{name}, channel {}", channel.number);
-            self.capture.sniffed(Source::Channel(number, channel.mhz), name, sniffed, pool, named);
+            for capture in &mut *self.captures {
+                capture.sniffed(Source::Channel(number, channel.mhz), name, sniffed, pool, named);
+            }
             self.at_radio(medium, &sniffed.at_sender(), pool);
         } else {
             self.at_radio(medium, sniffed, pool);

@@ -15,6 +15,7 @@ use rustix::ioctl::{Getter, IntegerSetter, Opcode, Setter, Updater, ioctl};
 
 use crate::carrier_drops::{CarrierDrops, Unsent};
 use crate::error::Error;
+use crate::offloads::Offloads;
 use crate::port::{Blocking, Incoming, Outgoing, Port};
 use crate::rx::{self, RxBuffers};
 use crate::sys::set_nonblocking;
@@ -51,6 +52,8 @@ static ACCEPTED: AtomicU32 = AtomicU32::new(0);
 pub struct Tap {
     fd: Arc<OwnedFd>,
     offload: Offload,
+    /// Super-frames that the node receives; None if each frame is written as a wire carries it.
+    gathers: Option<Gathers>,
     /// True if the engine computes the transport checksums of the frames that it writes.
     completes_checksums: bool,
     carrier_drops: Arc<CarrierDrops>,
@@ -58,7 +61,7 @@ pub struct Tap {
     gone: bool,
 }
 
-/// Offloads that a TAP leaves to its reader and accepts from its writer.
+/// Offloads that a TAP leaves to its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
     /// Transport checksums may be incomplete.
@@ -74,7 +77,7 @@ impl Tap {
     ///
     /// # Errors
     /// [`Error::TapDescriptor`] if the descriptor is not a TAP with virtio-net header.
-    pub fn from_fd(fd: impl Into<Arc<OwnedFd>>) -> Result<Self, Error> {
+    pub fn from_fd(fd: impl Into<Arc<OwnedFd>>, offloads: Offloads) -> Result<Self, Error> {
         let fd = fd.into();
         let raw = fd.as_raw_fd();
         let fail = |why: String| Error::TapDescriptor { fd: raw, why };
@@ -94,9 +97,18 @@ impl Tap {
             }
         }
         set_nonblocking(&fd).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
-        let offload = prepare(&fd).map_err(|(what, source)| fail(format!("{what}: {source}")))?;
+        let failed = |(what, source)| fail(format!("{what}: {source}"));
+        let of_kernel = prepare(&fd).map_err(failed)?;
+        let offload = if offloads.transmit {
+            of_kernel
+        } else {
+            leave(&fd, 0).map_err(|source| failed(("TUNSETOFFLOAD", source.into())))?;
+            Offload { checksum: false, tcp: false, udp: false }
+        };
         let carrier_drops = Arc::default();
-        Ok(Self { fd, offload, completes_checksums: false, carrier_drops, gone: false })
+        let gathers = offloads.receive.then_some(Gathers { tcp: of_kernel.tcp, udp: of_kernel.udp });
+        let completes_checksums = !offloads.receive;
+        Ok(Self { fd, offload, gathers, completes_checksums, carrier_drops, gone: false })
     }
 
     /// Computes the transport checksums of all frames written but super-frames, for a node that
@@ -107,7 +119,7 @@ impl Tap {
         Self { completes_checksums: true, ..self }
     }
 
-    /// The offloads that this TAP leaves to its reader and accepts from its writer.
+    /// The offloads that this TAP leaves to its reader.
     #[must_use]
     pub fn offload(&self) -> Offload {
         self.offload
@@ -121,7 +133,7 @@ impl Port for Tap {
 
     /// A kernel that takes a super-frame of datagrams cuts it for sockets that want single ones.
     fn gathers(&self) -> Gathers {
-        Gathers { tcp: self.offload.tcp, udp: self.offload.udp }
+        self.gathers.unwrap_or_default()
     }
 
     fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {
@@ -135,8 +147,19 @@ impl Port for Tap {
         if self.gone {
             return Delivery::Lost(HostLoss::NodeGone);
         }
-        let complete = self.completes_checksums;
-        tx::write(self.fd.as_raw_fd(), vnet::OCTETS, complete, outgoing.frame, outgoing.pool)
+        let (fd, complete, frame) = (self.fd.as_raw_fd(), self.completes_checksums, outgoing.frame);
+        if self.gathers.is_some() {
+            return tx::write(fd, vnet::OCTETS, complete, frame, outgoing.pool);
+        }
+        for segment in 0..frame.count {
+            let one = frame.part(frame.first + segment, 1);
+            match tx::write(fd, vnet::OCTETS, complete, &one, outgoing.pool) {
+                Delivery::Taken => {}
+                Delivery::Lost(loss) if segment > 0 => return Delivery::Partly(segment, loss),
+                other => return other,
+            }
+        }
+        Delivery::Taken
     }
 
     /// The ioctl takes the RTNL lock, which other processes may hold for milliseconds.
@@ -178,8 +201,7 @@ fn prepare(fd: &OwnedFd) -> Result<Offload, (&'static str, io::Error)> {
     let mut last = Errno::INVAL;
     let from = ACCEPTED.load(Ordering::Relaxed);
     for (index, &offload) in (0u32..).zip(&OFFLOADS).skip(from as usize) {
-        // SAFETY: TUNSETOFFLOAD takes its argument by value.
-        match unsafe { ioctl(fd, IntegerSetter::<TUNSETOFFLOAD>::new_usize(offload as usize)) } {
+        match leave(fd, offload) {
             Ok(()) => {
                 ACCEPTED.store(index, Ordering::Relaxed);
                 return Ok(Offload {
@@ -192,4 +214,10 @@ fn prepare(fd: &OwnedFd) -> Result<Offload, (&'static str, io::Error)> {
         }
     }
     Err(("TUNSETOFFLOAD", last.into()))
+}
+
+/// Sets the offloads that the kernel leaves to the reader.
+fn leave(fd: &OwnedFd, offload: u32) -> rustix::io::Result<()> {
+    // SAFETY: TUNSETOFFLOAD takes its argument by value.
+    unsafe { ioctl(fd, IntegerSetter::<TUNSETOFFLOAD>::new_usize(offload as usize)) }
 }

@@ -279,7 +279,7 @@ fn a_frame_allocates_nothing_whatever_the_translation() {
     let cached = || Translation::Cached(IoTlb::new(4).expect("valid"));
     for translation in [Translation::Direct, Translation::Bounce, Translation::Strict, cached()] {
         let coalescing = Coalescing::Adaptive { frames: 4, time: TIME };
-        let mut pair = Pair::new(Handling { coalescing, translation }, EVENT_IDX, 64);
+        let mut pair = Pair::new(Handling { coalescing, translation, in_band: false }, EVENT_IDX, 64);
         let mut allocations = 0;
         for number in 0..100u64 {
             pair.guest.send([0; 12], &[7; 1000], 3);

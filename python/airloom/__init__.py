@@ -21,10 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airloom.errors import HostError, LabError, RunError, ScenarioError
-    from airloom.lab.lab import Completed, Lab
+    from airloom.lab.lab import Lab
+    from airloom.lab.live_program import Completed
+    from airloom.lab.replaying import Replay
     from airloom.planning.capture import Capture
     from airloom.planning.gate import check
     from airloom.planning.plan import Plan
+    from airloom.report.plot import plot
     from airloom.runs.batch import RunResult, Tries, run
     from airloom.scenario.model import Scenario
     from airloom.scenario.topology import builders as topology
@@ -39,6 +42,7 @@ __all__ = [
     "Lab",
     "LabError",
     "Plan",
+    "Replay",
     "RunError",
     "RunResult",
     "Scenario",
@@ -46,17 +50,19 @@ __all__ = [
     "Tries",
     "Verdict",
     "check",
+    "plot",
     "run",
     "topology",
 ]
 
 _HOMES = {
     "Capture": "airloom.planning.capture",
-    "Completed": "airloom.lab.lab",
+    "Completed": "airloom.lab.live_program",
     "HostError": "airloom.errors",
     "Lab": "airloom.lab.lab",
     "LabError": "airloom.errors",
     "Plan": "airloom.planning.plan",
+    "Replay": "airloom.lab.replaying",
     "RunError": "airloom.errors",
     "RunResult": "airloom.runs.batch",
     "Scenario": "airloom.scenario.model",
@@ -64,6 +70,7 @@ _HOMES = {
     "Tries": "airloom.runs.batch",
     "Verdict": "airloom.verdict",
     "check": "airloom.planning.gate",
+    "plot": "airloom.report.plot",
     "run": "airloom.runs.batch",
 }
 

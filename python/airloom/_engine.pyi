@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 class EngineError(Exception):
     """Raised with (code, message)."""
@@ -35,7 +35,14 @@ class Namespace:
     def counters(self) -> dict[str, dict[str, int]]:
         """Interface name: rx/tx packets, octets, dropped, errors (rtnetlink)."""
     def set_up(self, up: bool) -> None:
-        """Takes all interfaces down, or up again with their initial addresses and routes."""
+        """Takes all interfaces down, or up again with their addresses and routes."""
+    def change(self, node: dict[str, Any]) -> None:
+        """Gives the node the network stack of another description (see :func:`bring_up`).
+
+        What both have alike stays. After an error the stack may be between both.
+        """
+    def forget_neighbours(self) -> None:
+        """Removes the neighbours that the node has learned."""
     def shape(self, interface: str, rate: int, burst: int, packets: int, overhead: int) -> None:
         """Shapes outgoing traffic in the kernel (HTB): bit/s, octets, packets, octets per frame."""
     def close(self) -> None:
@@ -88,16 +95,121 @@ def check_radio(name: str, settings: dict[str, Any]) -> None:
 def check_motion(name: str, settings: dict[str, Any]) -> None:
     """Raises EngineError for an invalid motion."""
 
+class LiveCapture:
+    """A capture of an engine that somebody reads meanwhile from a descriptor: a pipe, or a file.
+
+    Neither the engine nor this object waits for the reader: copies of frames that it is too slow for
+    are dropped and counted (``skipped``). The descriptor is duplicated.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        descriptor: int,
+        ports: list[str] | None = None,
+        *,
+        snap: int | None = None,
+        filters: dict[int, list[tuple[int, int, int, int]]] | None = None,
+    ) -> None:
+        """Begins now, in any state but stopped. Ports, media and ``snap`` as for ``Engine.capture``.
+
+        ``filters``: for each link type, a program of the classic Berkeley Packet Filter, as (code,
+        jt, jf, k). Frames of other link types do not pass.
+        """
+    def push(self) -> CaptureCounts:
+        """Passes on what the reader has not got yet, but for frames of the last tenth of a second.
+
+        ``failed``: the reader is gone, or the file cannot be written to any more.
+        """
+    def end(self) -> CaptureCounts:
+        """Ends it with the counters of each interface; a reader has 2 s for what it has not read.
+
+        A second call, and one after the engine's ``stop()``, which ends it too, return the counts.
+        """
+
+class VirtualTime:
+    """The calendar of an engine in virtual time, which grants time to guests."""
+
+    def __init__(self, engine: Engine, plain: bool = ..., patience: float = ...) -> None:
+        """``plain``: guests take no step without a message. ``patience``: seconds of processor time that a
+        guest may use for one instant, and of wall time for one that does not run."""
+    def add_guest(self, name: str, time: int, console: int, wire: int) -> int:
+        """Adds a guest by its listening sockets and the controller's end of its console."""
+    def take_turns(
+        self, guests: list[int], quantum: int, phase: int, spans: list[tuple[int, int | None]]
+    ) -> None:
+        """Has guests (their numbers) act only in their own slots of ``quantum`` ns, one after the other.
+
+        ``spans``: from when to when, in ns of the engine; None: from then on. The first slot begins
+        ``phase`` ns after the begin of each.
+        """
+    def pause(self, guest: int, paused: bool) -> None:
+        """Pauses a guest (its number) or resumes it, at the present instant."""
+    def add_processor(
+        self,
+        name: str,
+        guests: list[int],
+        weights: list[int],
+        *,
+        interrupt: int,
+        frame: int,
+        copy_rate: int | None,
+        context_switch: int,
+        scheduler: Literal["round-robin", "fair", "priority"],
+        quantum: int,
+    ) -> None:
+        """Has guests (their numbers) work on one processor from time zero on. Each has one at most.
+
+        Prices and ``quantum`` in ns, ``copy_rate`` in bit/s: see ``ports/src/virtual_time/processors.rs``.
+        """
+    def worked(self) -> list[dict[str, Any]]:
+        """What each guest of a processor has worked: ``processor``, ``guest``, ``nanoseconds``,
+        ``interrupts``, ``context_switches``, ``frames``."""
+    def begin(self) -> int:
+        """Sets the engine's time zero to the calendar's present time, which it returns."""
+    def run(
+        self, until: int, most: float
+    ) -> tuple[
+        Literal["reached", "spoke", "sample", "frames", "ended", "later"],
+        list[int],
+        list[tuple[int, str, bool, int]],
+    ]:
+        """Lets time pass up to ``until`` (ns of the calendar), for at most ``most`` wall seconds.
+
+        Returns why the calendar stands still: the time is reached, guests (their numbers) have
+        written to their consoles, samples (their numbers) are due, frames have passed ports (engine
+        time in ns, the port, whether its node has sent it, octets), a guest has ended, or the wall time
+        is over.
+        """
+    def stop_at_frames(self, stops: bool) -> None:
+        """Sets whether time stands still at each frame that enters or is delivered."""
+    def every(self, period: int, skips: bool) -> int:
+        """Has time stand still each ``period`` ns for a sample; returns its number.
+
+        ``skips``: not if the engine has done nothing since the sample before.
+        """
+    def now(self) -> int:
+        """The calendar's time in ns."""
+    def gone(self) -> list[str]:
+        """Names of the guests that have ended."""
+    def counts(self) -> dict[str, int]:
+        """Its counters: runs, messages, kicks, calls, logged, listed, pauses."""
+    def spun(self) -> list[dict[str, Any]]:
+        """Programs that were charged time: guest, program, calls, nanoseconds."""
+
 def realtime_offset() -> int:
     """CLOCK_REALTIME minus CLOCK_MONOTONIC in ns at present: the closest of some readings of both."""
 
 def overlap(sender: int, receiver: int) -> float:
     """Share of the power sent on a channel (its centre in MHz) that a receiver on another one gets."""
 
-def read_movements(format: str, text: str) -> list[tuple[int, list[tuple[int, float, float, float]]]]:
+def read_movements(
+    format: str, text: str
+) -> list[tuple[int, list[tuple[int, float, float, float]], list[tuple[int, bool]]]]:
     """Parses a movement trace: ns-2, bonnmotion or bonnmotion-3d.
 
-    Returns the positions of every node of the trace: (ns, x, y, z in metres).
+    Returns the positions of every node of the trace, (ns, x, y, z in metres), and when its radios turn
+    on or off.
     """
 
 class RadioCounts(TypedDict):
@@ -163,6 +275,8 @@ class RadioState(TypedDict):
     airtime: RadioAirtime
     dozing: int
     """Time in ns in which the station of its node's own stack dozed."""
+    foreign: dict[int, int]
+    """Frames of its node's own stack at frequencies where it has no channel, by MHz."""
     peers: dict[str, PeerState]
     """By port."""
     slice: str | None
@@ -193,7 +307,9 @@ class ViolationsState(TypedDict):
 
     found: list[ViolationState]
     unrecorded: int
-    """Further violating transmissions."""
+    """Further violating transmissions: a slice has 1,024 records."""
+    unrecorded_by_slice: dict[str, int]
+    """The same of each slice that has any."""
 
 class ChannelState(TypedDict):
     """Use of a channel; times in ns."""
@@ -287,6 +403,7 @@ class CaptureCounts(TypedDict):
 
     written: int
     skipped: int
+    """Frames that are missing, since the file or the reader was too slow."""
     octets: int
     """Octets of the files without the header that begins each, including what waits."""
     failed: bool
@@ -341,6 +458,8 @@ class GuestState(TypedDict):
     """Pages that were, and were not, in the cache of the translation."""
     bounced_octets: int
     """Octets that were copied once more."""
+    unserved: list[str]
+    """Radios of the guest that have sent frames and have no port."""
 
 class OctetTotals(TypedDict):
     """Octets of the whole engine."""
@@ -387,6 +506,9 @@ class WireLedger(TypedDict):
     corrupted_octets: int
     reordered: int
     reordered_octets: int
+    held: int
+    """Frames whose jitter would have let them overtake others."""
+    held_octets: int
     marked: int
     marked_octets: int
     late: int
@@ -397,6 +519,10 @@ class WireLedger(TypedDict):
     queue_highest: int
     queue_highest_octets: int
     dropped: dict[str, int]
+    busy_ns: int
+    """Time for which frames occupied it, with their overhead; 0 without a rate."""
+    held_ns: int
+    """Sum of the times by which those frames arrived later than drawn."""
     paused_ns: int
     late_most_ns: int
 
@@ -437,6 +563,7 @@ class Handling:
     ``notifications``: ``off``, ``count``, ``time`` or ``adaptive``; ``frames``: buffers of one
     notification; ``time``: longest wait of a buffer for it in ns. ``translation``: ``direct``,
     ``bounce``, ``strict``, or ``cached`` and ``merged`` with the cache ``tlb``.
+    ``in_band``: notifications are messages, for virtual time.
     """
 
     def __init__(
@@ -446,6 +573,7 @@ class Handling:
         time: int = 0,
         translation: str = "direct",
         tlb: IoTlb | None = None,
+        in_band: bool = False,
     ) -> None: ...
 
 class WlanDevice:
@@ -476,11 +604,17 @@ class Engine:
 
     def __init__(self, seed: int) -> None: ...
     def add_tap_port(
-        self, name: str, tap: Tap | int, transit: bool = False, complete_checksums: bool = False
+        self,
+        name: str,
+        tap: Tap | int,
+        transit: bool = False,
+        complete_checksums: bool = False,
+        offloads: tuple[bool, bool] = (True, True),
     ) -> None:
         """Adds a TAP of a namespace, whose descriptor is shared, or a descriptor, which is
         duplicated; possible while the engine runs. ``complete_checksums``: the engine computes the
-        transport checksums of the frames that it hands over, except of super-frames.
+        transport checksums of the frames that it hands over, except of super-frames. ``offloads``: of
+        sent and of received frames; without them no super-frames and no incomplete checksums pass.
         """
     def add_vhost_port(
         self,
@@ -490,16 +624,25 @@ class Engine:
         mtu: int,
         transit: bool = False,
         handling: Handling | None = None,
+        offloads: tuple[bool, bool] = (True, True),
+        guest: int | None = None,
     ) -> None:
         """Adds a guest's network device (virtio-net), served over vhost-user to its client.
 
         ``listener``: a listening Unix stream socket, which is duplicated; the guest gets its path
         (``virtio_uml.device=PATH:1``, or ``-chardev socket,path=PATH``). The guest reads ``mac``
         and ``mtu`` (octets) from the device. The engine's loop serves it once the engine runs,
-        meet_guests() before. A restarted guest connects again; one connection at a time.
+        meet_guests() before. A restarted guest connects again; one connection at a time. ``guest``: in
+        virtual time, the number of the guest (``VirtualTime.add_guest``).
         """
     def add_wlan_port(
-        self, name: str, device: WlanDevice, radio: int, phy: str, transit: bool = False
+        self,
+        name: str,
+        device: WlanDevice,
+        radio: int,
+        phy: str,
+        transit: bool = False,
+        guest: int | None = None,
     ) -> None:
         """Adds a radio of a wireless device.
 
@@ -520,11 +663,25 @@ class Engine:
         the card's ``-netdev``, letters and digits.
         """
     def attach_vhost(
-        self, name: str, listener: int, mac: str, mtu: int, handling: Handling | None = None
+        self,
+        name: str,
+        listener: int,
+        mac: str,
+        mtu: int,
+        handling: Handling | None = None,
+        offloads: tuple[bool, bool] = (True, True),
     ) -> None:
         """Replaces the device behind a port with another guest's."""
-    def attach_tap(self, name: str, tap: Tap | int) -> None:
-        """Replaces the TAP behind a port, after its node was created anew."""
+    def attach_tap(
+        self,
+        name: str,
+        tap: Tap | int,
+        complete_checksums: bool = False,
+        offloads: tuple[bool, bool] = (True, True),
+    ) -> None:
+        """Replaces the TAP behind a port: of a node that was created anew, or the same with other
+        offloads.
+        """
     def detach(self, name: str) -> None:
         """Removes the device behind a port, and waits until the engine has closed it. Until then,
         or stop(), a TAP keeps its namespace alive.
@@ -544,7 +701,21 @@ class Engine:
         """
     def add_switch(self, name: str, settings: dict[str, Any] | str) -> None: ...
     def connect(self, name: str, a: str, b: str, forward: dict[str, Any], backward: dict[str, Any]) -> None:
-        """Connects two ports or switches by name; ``forward`` applies from a to b."""
+        """Connects two ports or switches by name; ``forward`` applies from a to b.
+
+        A link that was taken out gets these ends and settings, is up, and goes on with its account.
+        """
+    def disconnect(self, name: str) -> None:
+        """Takes a link out: its frames are dropped as ``link-down``, and its ends are free.
+
+        Not at switches with shortest paths.
+        """
+    def set_transit(self, port: str, transit: bool) -> None:
+        """Tells whether the node of a port forwards frames from now on."""
+    def set_switch(self, name: str, settings: dict[str, Any] | str) -> None:
+        """Applies new settings to a switch or hub now; a switch keeps the addresses that it knows."""
+    def move_to_port(self, link: str, end: str, port: str) -> None:
+        """Moves the end ``a`` or ``b`` of a link from a learning switch or hub to a port without a link."""
     def set_vlan(self, link: str, end: str, settings: dict[str, Any]) -> None:
         """Sets the VLANs of a link at the switch at its end ``a`` or ``b``.
 
@@ -587,10 +758,25 @@ class Engine:
         self, medium: str, port: str, settings: dict[str, Any], motion: dict[str, Any], node: str
     ) -> None:
         """Puts a radio behind a port. Radios of one ``node`` with one motion move together."""
+    def remove_radio(self, port: str) -> None:
+        """Takes a radio out now: its frames are dropped, and its port is free for another radio.
+
+        Not of a card.
+        """
+    def set_medium(self, name: str, settings: dict[str, Any]) -> None:
+        """Gives a medium other laws now; the channel access stays with or without contention."""
+    def set_motion(self, port: str, motion: dict[str, Any], node: str) -> None:
+        """Gives a radio another movement now, which counts its times from the start of the engine."""
+    def remove_noise(self, medium: str) -> None:
+        """Removes all sources of noise of a medium now."""
+    def withdraw_changes(self) -> int:
+        """Withdraws all changes scheduled for later than the present engine time, which it returns in ns."""
     def police(self, port: str, grant: dict[str, Any]) -> None:
         """Gives a radio to a slice, with the keys of engine/src/medium/police.rs."""
     def violations(self) -> ViolationsState:
         """Violations of slices' grants so far."""
+    def forget_violations(self, slice: str) -> None:
+        """Forgets the violations of a slice, whose radios have left."""
     def add_card(self, medium: str, name: str, settings: dict[str, Any], ports: list[str]) -> None:
         """Makes the radios at these ports virtual MACs of one card; settings are those of
         engine/src/medium/card/mod.rs.
@@ -619,6 +805,13 @@ class Engine:
         """Guest ports (vhost) by name, with the counters of each."""
     def ledger(self) -> Ledger:
         """The fate of every frame."""
+    def link_loads(self) -> tuple[int, bytes]:
+        """The time in ns, and the state of all links in the order of their addition.
+
+        For ``forward`` and then ``backward`` of each link seven unsigned numbers of 8 octets, little-endian:
+        frames and octets in the queue, frames and octets that have reached the far end, frames dropped,
+        frames marked, and the time in ns for which frames occupied the wire.
+        """
     def lateness(self) -> LatenessState:
         """How far the engine was behind."""
     def offer(self, port: str, at: int, octets: bytes) -> None:

@@ -11,6 +11,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+MOST_SAID = 2000
+"""Characters of the message of an error; more of a longer one is left out in the middle."""
 
 
 class LabError(Exception):
@@ -25,16 +29,30 @@ class LabError(Exception):
     """Further errors found at the same time."""
 
     def __init__(self, code: str, message: str, *, where: str | None = None, cure: str | None = None):
+        if len(message) > MOST_SAID:
+            # What is wrong may repeat a word of a file, which can be as long as the file.
+            message = f"{message[: MOST_SAID // 2]} ... {message[-MOST_SAID // 2 :]}"
         super().__init__(message)
         self.code = code
         self.message = message
         self.where = where
-        self.cure = cure
+        self.cure = cure if cure is None else cure[:MOST_SAID]
+
+    def __reduce__(self) -> Any:
+        return _restored, (type(self), self.args, self.__dict__)
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         cure = f" ({self.cure})" if self.cure else ""
         return f"{place}{self.message}{cure} [{self.code}]"
+
+
+def _restored(cls: type[LabError], args: tuple[Any, ...], state: dict[str, Any]) -> LabError:
+    """Returns an error that was copied from another process."""
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class ScenarioError(LabError):
@@ -86,8 +104,15 @@ _CURES = {
     "run.capture": "free space on the disk, or capture fewer ports",
     "run.engine-bug": "report it with the scenario and the seed",
 }
-_OF_THE_RUN = ("engine.settings", "engine.state", "engine.word", "node.closed", "node.kernel")
-"""Codes for calls that the engine or a kernel refused although the scenario may be right."""
+_OF_THE_RUN = (
+    "engine.settings",
+    "engine.state",
+    "engine.word",
+    "node.closed",
+    "node.kernel",
+    "virtual.guest",
+)
+"""Codes for what the engine, a kernel or a guest refused or did although the scenario may be right."""
 
 
 def from_engine(error: Exception, *, where: str | None = None) -> LabError:

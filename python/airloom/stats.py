@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from airloom import student
 
 LEVEL = 0.95
 _MOST_DRAWN = 1 << 18
@@ -73,6 +74,11 @@ def mean(values: Values, level: float = LEVEL) -> Mean:
     stddev = float(data.std(ddof=1))
     half = _t((1 + level) / 2, data.size - 1) * stddev / math.sqrt(data.size)
     return Mean(average, stddev, data.size, half)
+
+
+def spread_of(half_width: float, n: int, level: float = LEVEL) -> float:
+    """Standard deviation of ``n`` observations whose mean has an interval of this half width."""
+    return half_width * math.sqrt(n) / _t((1 + level) / 2, n - 1)
 
 
 def batch_mean(values: Values, batches: int = 20, level: float = LEVEL) -> Mean:
@@ -146,7 +152,7 @@ def difference(
     share = one / (one + two)
     freedom = 1 / (share**2 / first[2] + (1 - share) ** 2 / second[2])
     half = _t((1 + level) / 2, freedom) * error
-    return Difference(value, value - half, value + half, _two_sided(value / error, freedom), freedom)
+    return Difference(value, value - half, value + half, student.two_sided(value / error, freedom), freedom)
 
 
 def combined(parts: Sequence[tuple[float, float]], level: float = LEVEL) -> float:
@@ -194,7 +200,8 @@ def paired(first: Values, second: Values, level: float = LEVEL) -> Difference:
     gap = mean(b - a, level)
     if gap.error == 0:
         return Difference(gap.value, gap.value, gap.value, 1.0 if gap.value == 0 else 0.0, gap.n - 1)
-    return Difference(gap.value, gap.low, gap.high, _two_sided(gap.value / gap.error, gap.n - 1), gap.n - 1)
+    chance = student.two_sided(gap.value / gap.error, gap.n - 1)
+    return Difference(gap.value, gap.low, gap.high, chance, gap.n - 1)
 
 
 def repetitions(pilot: Values, relative: float, level: float = LEVEL, *, most: int = 100_000) -> int:
@@ -231,17 +238,4 @@ def _checked(values: Values) -> npt.NDArray[np.float64]:
     return data
 
 
-@functools.lru_cache(maxsize=4096)
-def _t(probability: float, freedom: float) -> float:
-    if math.isinf(freedom):
-        return statistics.NormalDist().inv_cdf(probability)
-    # scipy takes a third of a second to load, and most commands do not need it.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))
-
-
-def _two_sided(t: float, freedom: float) -> float:
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(freedom, -abs(t)))
+_t = functools.lru_cache(maxsize=4096)(student.quantile)

@@ -10,10 +10,12 @@ The evidence comes from the engine's ledger and from the host's own counters. Th
   allow: **degraded** above the first of them, **invalid** above the second.
 * Processors short (pressure-stall information), time stolen by a hypervisor, a node that waited for
   a processor, or an engine thread without reserve, for one second or more at a stretch: **degraded**.
+  Likewise if another run's polling hid whether processors were short.
 * Memory short (pressure-stall information, or nearly none left) for one second or more: **degraded**.
 * A node that used more of a processor than the share that the scenario gives it, for one second or more
   at a stretch: **degraded**.
-* A traffic source that could not keep its own timetable: **degraded**.
+* A traffic source or guests in turns that could not keep their own timetable: **degraded**.
+* A program of a measurement that somebody stopped while it measured: **degraded**.
 
 Each reason is a sentence that names the component, the time, the amount and the limit. What the
 scenario itself requests (a node's share of a processor, super-frames carried whole) is a *note*: it
@@ -51,7 +53,7 @@ MEMORY_PRESSURE = 0.1
 MEMORY_TAKEN = 0.98
 """Share of the machine's memory in use above which its kernel reclaims pages, or ends programs."""
 
-_MACHINE = ("host.", "delivery.", "ingress.", "engine.", "link.paused", "node.starved")
+_MACHINE = ("host.", "delivery.", "ingress.", "engine.", "link.paused", "node.starved", "turns.late")
 """Prefixes of the codes of reasons for which this machine is responsible."""
 
 _FIGURE = re.compile(r"\d+([.,]\d+)*( ?%| [num]?s\b)?")
@@ -84,11 +86,24 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How far a traffic source fell behind its own timetable; nanoseconds."""
+    """How far a traffic source fell behind its own timetable, and how long its node waits for a turn; ns."""
 
     measurement: str
     p99: int
     max: int
+    waits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A program of a measurement that was stopped while it measured; engine time in ns."""
+
+    measurement: str
+    role: str
+    node: str
+    program: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +117,8 @@ class Evidence:
     delivery: Lateness = Lateness()
     ingress: Lateness = Lateness()
     cpu_pressure: Sequence[Share] = ()
+    hidden_pressure: Sequence[Share] = ()
+    """Time, as a share of 1, in which processor pressure could not be observed because of another run."""
     steal: Sequence[Share] = ()
     memory_pressure: Sequence[Share] = ()
     """Share of time in which some task waited for memory."""
@@ -119,15 +136,32 @@ class Evidence:
     node_share: Mapping[str, float] = field(default_factory=dict)
     """Node with a limit: the largest share of one processor that the scenario allows."""
     pacing: Sequence[Pacing] = ()
+    stopped: Sequence[Stopped] = ()
     paused: Mapping[str, int] = field(default_factory=dict)
     """Direction of a link: time for which it stalled because the engine was late, ns."""
     length: int = 0
     """Length of the run, ns."""
     above_ceiling: Sequence[str] = ()
     """Flows that offered more packets than their nodes can carry on this machine, as text."""
+    late_turns: Sequence[str] = ()
+    """Turns of guests that were not kept, as text."""
     notes: Sequence[str] = ()
     blind: Sequence[str] = ()
     """Counters that this machine does not provide."""
+    # What names the cause of a reason, and is none itself (airloom.cause).
+    processors: int = 0
+    """Processors of this machine."""
+    processors_used: Sequence[Share] = ()
+    """Share of all processor time that was used, by whomever."""
+    interrupts: Sequence[Share] = ()
+    """Share of all processor time that interrupts took."""
+    neighbours: Sequence[Share] = ()
+    """Share of all processor time that processes outside of this run used."""
+    node_kinds: Mapping[str, str] = field(default_factory=dict)
+    clock: str = ""
+    """What was wrong with this machine's clocks, if anything."""
+    halts: bool = False
+    """Whether idle processors of this virtual machine halt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +176,10 @@ class Reason:
 class Verdict(BaseModel):
     """How far a run can be trusted, with the reasons; as stored in ``result.json``.
 
-    ``reasons`` are sentences, ``codes`` their stable names in the same order; ``notes`` state
-    limits of the result that are not faults.
+    ``reasons`` are sentences, the gravest first; ``codes`` their stable names and ``severities`` what each
+    of them makes of the run, in the same order. ``notes`` state limits of the result that are not faults.
+    ``cause`` names ``resource``, which is behind the reasons, in a sentence with what helps; both are empty
+    where nothing is clearly the cause.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -151,16 +187,39 @@ class Verdict(BaseModel):
     status: Status = "valid"
     reasons: tuple[str, ...] = ()
     codes: tuple[str, ...] = ()
+    severities: tuple[Status, ...] = ()
     notes: tuple[str, ...] = ()
+    resource: str = ""
+    cause: str = ""
+
+    @classmethod
+    def of(cls, reasons: Iterable[Reason], notes: Iterable[str] = (), status: Status = "valid") -> Verdict:
+        """The verdict for these reasons, the gravest first; ``status`` at least."""
+        found = sorted(reasons, key=lambda reason: -_RANK[reason.status])
+        return cls(
+            status=worst((status, *(reason.status for reason in found))),
+            reasons=tuple(reason.sentence for reason in found),
+            codes=tuple(reason.code for reason in found),
+            severities=tuple(reason.status for reason in found),
+            notes=tuple(notes),
+        )
+
+    @property
+    def causes(self) -> list[Reason]:
+        """The reasons with codes and severities; where a file has none, the severity is that of the run."""
+        return [
+            Reason(
+                self.severities[place] if place < len(self.severities) else self.status,
+                self.codes[place] if place < len(self.codes) else "",
+                sentence,
+            )
+            for place, sentence in enumerate(self.reasons)
+        ]
 
     def also(self, status: Status, code: str, reason: str) -> Verdict:
-        """The same verdict with one more reason, placed first. The status never improves."""
-        return Verdict(
-            status=worst((self.status, status)),
-            reasons=(reason, *self.reasons),
-            codes=(code, *self.codes),
-            notes=self.notes,
-        )
+        """The same verdict with one more reason, the first of its severity. The status never improves."""
+        more = Verdict.of([Reason(status, code, reason), *self.causes], self.notes, self.status)
+        return more.model_copy(update={"resource": self.resource, "cause": self.cause})
 
     def by_code(self) -> list[tuple[str, list[str]]]:
         """Each code with its reasons, in the order of the first of each; one without a code is alone.
@@ -168,9 +227,9 @@ class Verdict(BaseModel):
         The verdict of a sweep has the reasons of all its runs, possibly hundreds of one code.
         """
         groups: dict[str, list[str]] = {}
-        for code, reason in zip(self.codes, self.reasons, strict=False):
-            groups.setdefault(code, []).append(reason)
-        return [*groups.items(), *(("", [reason]) for reason in self.reasons[len(self.codes) :])]
+        for place, cause in enumerate(self.causes):
+            groups.setdefault(cause.code or f"\0{place}", []).append(cause.sentence)
+        return [("" if code.startswith("\0") else code, found) for code, found in groups.items()]
 
     def notes_by_words(self) -> list[list[str]]:
         """The notes, those together that differ by numbers only, in the order of the first of each."""
@@ -207,6 +266,14 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
             "this machine was short of processors: some task waited for one in {value} of the time",
         ),
         *_stretches(
+            evidence.hidden_pressure,
+            0.5,
+            "host.pressure-hidden",
+            "another run keeps idle processors of this machine awake (`engine: {{idle: poll}}`), so that "
+            "nobody knows whether processors were short",
+            limited=False,
+        ),
+        *_stretches(
             evidence.steal,
             limits.steal,
             "host.steal",
@@ -240,17 +307,13 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *_nodes(evidence, limits),
         *_beyond_share(evidence),
         *_pacing(evidence, limits),
+        *_stopped(evidence),
         *(Reason("degraded", "kind.ceiling", sentence) for sentence in evidence.above_ceiling),
+        *(Reason("degraded", "turns.late", sentence) for sentence in evidence.late_turns),
     ]
-    reasons.sort(key=lambda reason: -_RANK[reason.status])
     notes = [*evidence.notes, *_throttled(evidence)]
     notes += [f"not observed on this machine: {what}" for what in evidence.blind]
-    return Verdict(
-        status=worst(reason.status for reason in reasons),
-        reasons=tuple(reason.sentence for reason in reasons),
-        codes=tuple(reason.code for reason in reasons),
-        notes=tuple(notes),
-    )
+    return Verdict.of(reasons, notes)
 
 
 def _host_loss(evidence: Evidence) -> Iterable[Reason]:
@@ -356,7 +419,9 @@ def stretches(shares: Sequence[Share], limit: float) -> list[Share]:
     return found
 
 
-def _stretches(shares: Sequence[Share], limit: float, code: str, sentence: str) -> Iterable[Reason]:
+def _stretches(
+    shares: Sequence[Share], limit: float, code: str, sentence: str, *, limited: bool = True
+) -> Iterable[Reason]:
     found = stretches(shares, limit)
     if not found:
         return
@@ -366,7 +431,7 @@ def _stretches(shares: Sequence[Share], limit: float, code: str, sentence: str) 
         "degraded",
         code,
         f"{sentence.format(value=measured_percent(peak.value))} from {moment(peak.start)} to "
-        f"{moment(peak.end)}{others} (limit {measured_percent(limit)})",
+        f"{moment(peak.end)}{others}{f' (limit {measured_percent(limit)})' if limited else ''}",
     )
 
 
@@ -415,11 +480,21 @@ def _throttled(evidence: Evidence) -> Iterable[str]:
 
 def _pacing(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
     for pacing in evidence.pacing:
-        if pacing.p99 > limits.lateness_p99:
+        limit = limits.lateness_p99 + pacing.waits
+        if pacing.p99 > limit:
             yield Reason(
                 "degraded",
                 "traffic.pacing",
-                f"the source of {pacing.measurement} sent one of 100 packets more than "
-                f"{duration(pacing.p99)} after its time, the worst {duration(pacing.max)} "
-                f"(limit {duration(limits.lateness_p99)})",
+                f"the source of {pacing.measurement} sent one of 100 packets more than {duration(pacing.p99)}"
+                f" after its time, the worst {duration(pacing.max)} (limit {duration(limit)})",
             )
+
+
+def _stopped(evidence: Evidence) -> Iterable[Reason]:
+    for one in evidence.stopped:
+        yield Reason(
+            "degraded",
+            "measure.stopped",
+            f"{one.program}, the {one.role} of {one.measurement} in node {one.node}, was stopped by a signal "
+            f"or a debugger from {moment(one.start)} to {moment(one.end)}",
+        )

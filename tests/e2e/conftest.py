@@ -5,6 +5,7 @@ Commands are forked (`helpers/forked.py`), unless another program starts them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -16,17 +17,22 @@ from pathlib import Path
 import pytest
 
 from helpers import forked
+from helpers.order import limit_of
 
 COMMAND = [sys.executable, "-m", "airloom"]
 TIMEOUT = 60.0
 """Seconds that a test waits for what must come; far more than it takes."""
+RESERVE = 10.0
+"""Seconds of a test's time limit that are kept to say which command did not end, and to clean up."""
 
 
 class Shell:
     """Runs the command below a folder, and knows all processes that came of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limit: float) -> None:
+        """``limit``: the time limit in seconds of the test."""
         self.folder = folder
+        self.until = time.monotonic() + limit - RESERVE
         self.mark = f"AIRLOOM_TEST_MARK={uuid.uuid4().hex}"
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
@@ -40,10 +46,10 @@ class Shell:
         }
 
     def run(
-        self, *words: str, prefix: tuple[str, ...] = (), lasts: float = 0, input: str = "", **more
+        self, *words: str, prefix: tuple[str, ...] = (), input: str = "", **more
     ) -> subprocess.CompletedProcess[str]:
-        """Runs the command to its end; ``lasts``: the seconds that it takes by its nature."""
-        timeout = TIMEOUT + lasts
+        """Runs the command to its end, within the time limit of the test."""
+        timeout = self.until - time.monotonic()
         if not prefix and not more:
             return forked.run(words, self.folder, self.env, timeout, input)
         return subprocess.run(
@@ -56,6 +62,20 @@ class Shell:
             input=input,
             **more,
         )
+
+    @contextlib.contextmanager
+    def up(self, path: str, *nodes: str) -> Iterator[forked.Started]:
+        """A laboratory with these nodes that is up, talked to through its standard input."""
+        process = self.start("up", path, "--out", "results", stdin=subprocess.PIPE)
+        process.stdin.write("nodes\n")
+        process.stdin.flush()
+        assert process.stdout.readline().split() == ["nodes:", *nodes]
+        yield process
+        if process.poll() is None:
+            process.stdin.write("exit\n")
+            process.stdin.flush()
+        process.communicate(timeout=60)
+        self.gone()
 
     def start(self, *words: str, **streams) -> forked.Started:
         """Starts the command, for a test that talks to it, or ends it."""
@@ -88,9 +108,9 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
+def shell(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
     """A place to run the command in."""
-    shell = Shell(tmp_path)
+    shell = Shell(tmp_path, limit_of(request.node))
     yield shell
     for pid in shell.leftovers():
         os.kill(pid, 9)

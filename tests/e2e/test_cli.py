@@ -117,6 +117,18 @@ def test_doctor_says_what_it_found_and_how_to_get_the_rest(shell):
     assert all(one["cure"] for one in findings if not one["ok"])
 
 
+def test_doctor_writes_each_command_in_a_line_of_its_own(shell):
+    findings = json.loads(shell.run("doctor", "--json").stdout)
+    shell.env["COLUMNS"] = "80"
+    done = shell.run("doctor")
+    lines = done.stdout.splitlines()
+    for one in findings:
+        if not one["ok"]:
+            assert one["cure"] in lines
+    ending = " ".join(lines[-12:])
+    assert "wired and radio networks work" in ending or "must be there first" in ending
+
+
 def test_what_is_unknown_is_refused_with_what_there_is(shell):
     for words in (("bench", "nonsense"), ("experiment", "run", "nonsense")):
         done = shell.run(*words)

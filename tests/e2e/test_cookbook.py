@@ -102,9 +102,21 @@ def test_slices_keep_apart_and_their_report_has_every_form(shell) -> None:
     done = shell.run("run", str(FOLDER / "slices.yaml"), "--out", "out", "-q")
     assert done.returncode == 0, done.stderr
     assert json.loads((shell.folder / "out" / "result.json").read_text())["claims"][0]["outcome"] != "fails"
-    done = shell.run("report", "out", "--png", "png", "--csv", "csv", lasts=60)
+    done = shell.run("report", "out", "--png", "png", "--csv", "csv")
     assert done.returncode == 0, done.stderr
     assert list((shell.folder / "csv").glob("*.csv"))
+    shell.gone()
+
+
+def test_a_laboratory_grows_while_it_runs(shell) -> None:
+    script = (FOLDER / "growing.sh").read_text().partition("<<END\n")[2].removesuffix("END\n")
+    done = shell.run(
+        "up", str(FOLDER / "office.yaml"), "--out", "out", input=script.replace("$here", str(FOLDER))
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 received" in done.stdout
+    assert "6 of 6 received" in done.stdout
+    assert done.stdout.count("+ node desk2: netns, eth0 10.0.0.3/24") == 2
     shell.gone()
 
 

@@ -12,10 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from airloom.cli import app
-from airloom.planning.estimate import estimate
-from airloom.planning.gate import check
 from helpers import REPOSITORY
-from helpers.kernels import BUILT, needs_built
+from helpers.kernels import BUILT, needs_built, needs_option, needs_virtual_time
 
 FOLDER = REPOSITORY / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.yaml"))
@@ -27,9 +25,11 @@ NEEDS = {
     "mobile-batman-adv": "/usr/sbin/batctl",
     "ospf": "/usr/lib/frr/ospfd",
     "constellation": "/usr/lib/frr/ospfd",
+    "multicast": "/usr/lib/frr/pimd",
     "openflow": "/usr/sbin/ovs-vswitchd",
     "sliver": "linux.uml",
     "wpa2": "/usr/sbin/hostapd",
+    "wpa3": "/usr/sbin/hostapd",
     "roaming": "/usr/sbin/hostapd",
     "mesh": "/usr/sbin/iw",
     "location": "/usr/sbin/iw",
@@ -55,8 +55,7 @@ def require(name: str) -> None:
 def ran(shell, name: str, out: Path, *words: str) -> dict:
     """The result of an example; the run may be degraded on a busy machine, but it must end."""
     path = FOLDER / f"{name}.yaml"
-    lasts = estimate(check(path).plans[0]).duration / 1e9
-    done = shell.run("run", str(path), "--out", str(out), "-q", *words, lasts=lasts)
+    done = shell.run("run", str(path), "--out", str(out), "-q", *words)
     assert done.returncode == 0, done.stderr
     return json.loads((out / "result.json").read_text())
 
@@ -76,6 +75,8 @@ def test_every_example_passes_the_check(tmp_path: Path, monkeypatch: pytest.Monk
     [
         pytest.param("chain", marks=pytest.mark.measures),
         pytest.param("hidden-terminals", marks=pytest.mark.measures),
+        pytest.param("80211n", marks=pytest.mark.measures),
+        pytest.param("80211n-aggregation", marks=pytest.mark.measures),
         "babel",
         "ospf",
         "constellation",
@@ -91,6 +92,7 @@ def test_every_example_passes_the_check(tmp_path: Path, monkeypatch: pytest.Monk
         pytest.param("vlans", marks=pytest.mark.measures),
         pytest.param("fat-tree", marks=pytest.mark.measures),
         pytest.param("sliver", marks=pytest.mark.measures),
+        pytest.param("asymmetric", marks=pytest.mark.measures),
     ],
 )
 def test_an_example_does_what_it_claims(shell, name: str) -> None:
@@ -103,6 +105,38 @@ def test_the_kernels_own_mesh_does_what_its_example_claims(shell) -> None:
     folder = holds(shell, "mobile-batman-adv", "--set", f"guest.kernel={BUILT}")
     neighbours = (folder / "nodes/n1/neighbours.log").read_text()
     assert "B.A.T.M.A.N. adv" in neighbours
+
+
+@pytest.mark.timeout(400)
+@needs_virtual_time
+@needs_option("CONFIG_TCP_CONG_DCTCP", b"dctcp")
+def test_dctcp_keeps_the_queue_at_the_threshold(shell) -> None:
+    holds(shell, "dctcp", "--set", f"guest.kernel={BUILT}")
+
+
+@pytest.mark.timeout(400)
+@needs_virtual_time
+def test_tcp_over_80211n_with_and_without_aggregation(shell) -> None:
+    holds(shell, "80211n-tcp", "--set", f"guest.kernel={BUILT}")
+
+
+@pytest.mark.timeout(400)
+@needs_virtual_time
+@needs_option("CONFIG_MPLS_ROUTING", b"mpls")
+def test_the_middle_of_a_path_knows_labels_only(shell) -> None:
+    folder = holds(shell, "mpls", "--set", f"guest.kernel={BUILT}")
+    said = (folder / "nodes/r2/routes.log").read_text().splitlines()
+    networks = {line.split()[0] for line in said if "/30" in line}
+    assert networks == {"10.0.0.4/30", "10.0.0.8/30"}, "those of its links and of no host"
+    assert {"100 as to 200", "300 as to 400"} <= {line.partition(" via ")[0] for line in said}
+
+
+@pytest.mark.timeout(400)
+@needs_built
+def test_a_station_joins_by_wpa3(shell) -> None:
+    folder = holds(shell, "wpa3", "--set", f"guest.kernel={BUILT}")
+    status = (folder / "nodes/station/status.log").read_text().splitlines()
+    assert {"key_mgmt=SAE", "pmf=2", "wpa_state=COMPLETED"} <= set(status)
 
 
 @pytest.mark.timeout(400)

@@ -16,9 +16,9 @@ from helpers import forked
 pytestmark = [pytest.mark.world, pytest.mark.timeout(180)]
 
 PAPER = """\
-id,says,figure,line,x,value,unit,source,flag,reason
-queue,"short queues lose 9.2 Mbit/s",throughput,,40,,,E-1,,
-wrong,"80,000 packets/s",throughput,thesis,40,9,Mbit/s,E-2,P-1,"not on the air"
+id,says,figure,line,x,value,unit,source,flag,reason,needs
+queue,"short queues lose 9.2 Mbit/s",throughput,,40,,,E-1,,,
+wrong,"80,000 packets/s",throughput,thesis,40,9,Mbit/s,E-2,P-1,"not on the air",
 """
 EXPERIMENT = '''
 """Bursts of senders in turns, lost in a short queue and absorbed by a long one."""
@@ -85,7 +85,7 @@ def test_an_experiment_runs_reports_and_resumes(tmp_path: Path) -> None:
         assert claims[f"model-{queue}"]["outcome"] == "undecided", "one run has no interval"
     assert [(one["n"], one["stopped"]) for one in result["repeated"]] == [(1, "a fixed number of runs")] * 2
     assert claims["air"]["outcome"] == "undecided"
-    assert claims["air"]["published"] == "80,000 packets/s"
+    assert claims["air"]["published"] == "80,000 packets/s [P-1: not on the air]"
     assert claims["missing"]["outcome"] == "undecided"
     (figure,) = json.loads((tmp_path / "results" / "figures.json").read_text())["figures"]
     assert [line["role"] for line in figure["lines"]] == ["measured", "published"]

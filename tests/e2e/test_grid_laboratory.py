@@ -98,13 +98,17 @@ class Laboratory:
         name: str,
         radio: str,
         text: str,
-        long: str,
+        long: str | None,
         first: str = "position: [0 m",
         become: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """Starts a run in a reservation; ``become``: the words that make it another user's."""
+        """Starts a run in a reservation; ``become``: the words that make it another user's.
+
+        ``long``: its duration; None: until its programs have ended.
+        """
         file = self.folder / f"{name}.yaml"
-        said = SCENARIO.replace("NAME", name).replace("LONG", long).replace("RADIO", radio)
+        said = SCENARIO.replace("NAME", name).replace("RADIO", radio)
+        said = said.replace("LONG", long) if long else said.replace("duration: LONG\n", "")
         said = said.replace("position: [0 m", first, 1)
         file.write_text(said + text)
         words = ("--reservation", identity, "--lab", self.socket, "--out", self.folder / name)
@@ -168,11 +172,15 @@ def test_two_runs_at_the_same_time_have_the_shares_of_their_slots(laboratory: La
 
 
 SPIN = """
-import sys, time
-begin, end = map(float, sys.argv[1:])
+import pathlib, time
+print("waits", flush=True)
+file = pathlib.Path("/tmp/spin/begin")
+while not file.exists():
+    time.sleep(0.05)
+begin = float(file.read_text())
 time.sleep(max(0.0, begin - time.time()))
 late, used = time.time() - begin, time.process_time()
-while time.time() < end:
+while time.time() < begin + 2:
     pass
 print("spun", late, time.process_time() - used)
 """
@@ -181,27 +189,39 @@ print("spun", late, time.process_time() - used)
 def test_a_run_with_many_busy_programs_takes_no_processor_time_from_another(laboratory: Laboratory) -> None:
     """Two programs of one run get as much together as eight of the other, while all of them are busy."""
     one, two = laboratory.book("one", 1), laboratory.book("two", 1)
-    (laboratory.folder / "spin.py").write_text(SPIN)
-    begin = time.time() + 20
-    texts = {}
-    for name, many in (("few", 2), ("many", 8)):
-        spin = f"{PYTHON} /tmp/spin.py {begin} {begin + 2}"
-        programs = "".join(f"  - {{node: n1, name: p{n}, run: '{spin}'}}\n" for n in range(many))
-        texts[name] = f"programs:\n{programs}"
-    mounts = "mounts: [{source: spin.py, target: /tmp/spin.py}], position: [0 m"
-    processes = []
-    for name, identity, radio in (("few", one, "w0"), ("many", two, "w1")):
-        processes.append(laboratory.run(identity, name, radio, texts[name], "40 s", mounts))
+    spin = laboratory.folder / "spin"
+    spin.mkdir()
+    (spin / "spin.py").write_text(SPIN)
+    programs = {"few": 2, "many": 8}
+    mounts = "mounts: [{source: spin, target: /tmp/spin}], position: [0 m"
+    processes = {}
+    for (name, many), identity, radio in zip(programs.items(), (one, two), ("w0", "w1"), strict=True):
+        run = f"'{PYTHON} /tmp/spin/spin.py'"
+        text = "programs:\n" + "".join(f"  - {{node: n1, name: p{n}, run: {run}}}\n" for n in range(many))
+        processes[name] = laboratory.run(identity, name, radio, text, None, mounts)
+
+    def said(name: str) -> list[list[str]]:
+        return [path.read_text().split() for path in (laboratory.folder / name).glob("nodes/n1/p*")]
+
+    def waiting() -> bool:
+        return sum(words[:1] == ["waits"] for name in programs for words in said(name)) == 10
+
+    until = time.monotonic() + WAIT_S
+    while not waiting():
+        assert time.monotonic() < until
+        assert all(process.poll() is None for process in processes.values())
+        time.sleep(0.1)
+    (spin / "draft").write_text(str(time.time() + 2))
+    (spin / "draft").rename(spin / "begin")
     used = {}
-    for name, process in zip(texts, processes, strict=True):
+    for name, process in processes.items():
         told, _ = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, told.decode()
         if b"no control group" in told:
             pytest.skip("this machine has no control groups for processor time")
-        said = [path.read_text().split() for path in (laboratory.folder / name).glob("nodes/n1/p*")]
-        spun = [words for words in said if words[:1] == ["spun"]]
-        assert len(spun) == (2 if name == "few" else 8), said
-        assert max(float(words[1]) for words in spun) < 2, "a run came up too late"
+        spun = [words[1:] for words in said(name) if words[1:2] == ["spun"]]
+        assert len(spun) == programs[name], said(name)
+        assert max(float(words[1]) for words in spun) < 2, "a program was woken too late"
         used[name] = sum(float(words[2]) for words in spun)
     assert used["few"] / used["many"] > 0.7, used
 
@@ -248,7 +268,11 @@ def test_ordinary_users_join_the_laboratory_of_root(laboratory: Laboratory) -> N
         processes[user] = laboratory.run(identity, f"r{user}", radio, text, "10 s", become=become)
     for user in users:
         log = laboratory.folder / f"r{user}" / "nodes" / "n1"
-        eventually(lambda log=log: any("up" in path.read_text() for path in log.glob("up*")), "a run is up")
+        eventually(
+            lambda log=log: any("up" in path.read_text() for path in log.glob("up*")),
+            "a run is up",
+            within=2 * WAIT_S,
+        )
     other = processes[users[1]].pid
     as_first = pythons[users[0]][:-1]
     for attempt in (f"cat /proc/{other}/environ", f"kill -0 {other}", f"ls /proc/{other}/fd"):

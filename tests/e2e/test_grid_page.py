@@ -27,9 +27,11 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwr
 from helpers import REPOSITORY  # noqa: E402
 from helpers.grid import SMALL  # noqa: E402
 from helpers.grid_server import Server  # noqa: E402
+from helpers.openapi import alternatives, answer_of, missing  # noqa: E402
 
 pytestmark = pytest.mark.timeout(300)
 PHONE = {"width": 390, "height": 800}
+sync_api.expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +53,47 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
+READING = """
+const seen = (route, ok, path, value) => {
+  if (value === null || typeof value !== "object") return value;
+  return new Proxy(value, { get(target, key) {
+    const found = target[key];
+    if (Array.isArray(target)) return typeof key === "string" ? seen(route, ok, path, found) : found;
+    if (typeof key !== "string" || key === "then" || key in Object.prototype) return found;
+    window.reads(route, ok, [...path, key]);
+    return seen(route, ok, [...path, key], found);
+  } });
+};
+const ask = window.fetch;
+window.fetch = async (url, options) => {
+  const answer = await ask(url, options), read = answer.json.bind(answer);
+  const route = `${(options || {}).method || "GET"} ${url.split("?")[0]}`;
+  answer.json = async () => seen(route, answer.ok, [], await read());
+  return answer;
+};
+"""
+"""Tells of every key that the page reads from an answer."""
+
+
 def opened(browser: Any, server: Server, **more: Any) -> Any:
-    """A logged-in page; every error of a script or of the policy fails the test at the end."""
+    """A logged-in page; every error of a script or of the policy, and every key that it reads and the
+    description of the API lacks, fails the test at the end.
+    """
     page = browser.new_page(**more)
     page.set_default_timeout(30_000)
-    page.wrong = []
+    page.wrong, page.read = [], set()
+    description = server.must("GET", "/openapi.json")
+
+    def reads(route: str, ok: bool, path: list[str]) -> None:
+        schema = answer_of(description, *route.split(), good=ok)
+        schemas = description["components"]["schemas"]
+        kinds = alternatives(schemas, schema.get("items", schema))
+        page.read.add((route.split()[1], path[0]))
+        if all(missing(schemas, kind, path) for kind in kinds):
+            page.wrong.append(f"{route} does not describe {'.'.join(path)}")
+
+    page.expose_function("reads", reads)
+    page.add_init_script(READING)
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
     page.on("console", lambda said: page.wrong.append(said.text) if "Policy" in said.text else None)
     page.goto(server.url)
@@ -76,20 +114,25 @@ def test_reserving_by_keyboard_shows_in_calendar_and_list(
     page.keyboard.press("Enter")
     page.get_by_text("keyed has a1 a3 on channel 36").wait_for()
     row = page.get_by_role("row").filter(has_text="keyed")
-    assert "a1:wlan0 a3:wlan0" in row.inner_text()
+    # The list and the calendar are drawn by answers of their own.
+    sync_api.expect(row).to_contain_text("a1:wlan0 a3:wlan0")
     bars = page.locator("#rows rect.mine")
-    assert bars.count() == 2
-    assert "keyed of p" in bars.first.locator("title").text_content()
+    sync_api.expect(bars).to_have_count(2)
+    sync_api.expect(bars.first.locator("title")).to_contain_text("keyed of p")
     extend = page.get_by_role("button", name="Extend keyed by an hour")
     extend.press("Enter")
     page.get_by_text("keyed ends an hour later").wait_for()
-    assert extend.evaluate("button => button === document.activeElement"), "the new list keeps the focus"
+    sync_api.expect(extend, "the new list keeps the focus").to_be_focused()
     page.get_by_role("button", name="Release keyed").press("Enter")
     page.get_by_text("keyed is released").wait_for()
     row.wait_for(state="detached")
-    assert bars.count() == 0
+    sync_api.expect(bars).to_have_count(0)
     page.screenshot(path=tmp_path / "light.png", full_page=True)
     assert page.wrong == []
+    assert page.read >= {
+        ("/v1/me", "user"), ("/v1/inventory", "slots"), ("/v1/projects", "name"), ("/v1/calendar", "mine"),
+        ("/v1/reservations", "grant"),
+    }  # fmt: skip
     page.close()
 
 
@@ -102,7 +145,10 @@ def test_a_refusal_is_shown_and_proposes_the_nearest_start(browser: Any, server:
         before = page.get_by_label("Start").input_value()
         page.get_by_role("button", name="Reserve", exact=True).click()
         page.get_by_text("first has b1 b2" if name == "first" else "free radios then").wait_for()
+    sync_api.expect(page.get_by_label("Start")).not_to_have_value(before)
     assert page.get_by_label("Start").input_value() > before
+    assert page.wrong == []
+    assert ("/v1/reservations", "nearest") in page.read
     page.close()
 
 

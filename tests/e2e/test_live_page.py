@@ -24,6 +24,7 @@ from helpers.live_page import Laboratory  # noqa: E402
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.world]
 PHONE = {"width": 390, "height": 800}
+sync_api.expect.set_options(timeout=60_000)
 SCENARIO = """\
 name: watched
 description: <img src=x onerror="document.title='markup'"> is text
@@ -50,6 +51,8 @@ programs:
 MEASURED = """\
 measurements:
   - {name: echo, ping: {from: h1, to: h2, count: 50, interval: 100 ms, at: 1 s}}
+events:
+  - {at: 2 s, link: h1-s1, set: {delay: 3 ms}}
 claims:
   - {id: lossless, statement: Nothing is lost., check: echo.loss == 0}
 """
@@ -119,6 +122,12 @@ def test_the_map_shows_nodes_their_movement_and_links(browser: Any, lab: Laborat
     row.get_by_text("up", exact=True).wait_for()
     lab.type("link h1 s1 set rate=3Mbit/s")
     row.get_by_text("3 Mbit/s").wait_for()
+    page.get_by_label("Link", exact=True).select_option("h1-s1")
+    chart = page.locator("#link-charts figure").filter(has_text="Rate")
+    chart.get_by_text("0 to 3.00 Mbit/s").wait_for()
+    for name in ("Utilization", "Queue", "Drops"):
+        chart = page.locator("#link-charts figure").filter(has_text=name)
+        chart.locator(".curve.first").wait_for(state="attached")
     page.get_by_text("walker-one:wlan0, one").wait_for()
     assert page.get_by_role("heading", name="Violations of grants").count() == 0
     lab.type('py lab._one.world.set_radio("walker-one:wlan0", {"channel": 40})')
@@ -126,7 +135,7 @@ def test_the_map_shows_nodes_their_movement_and_links(browser: Any, lab: Laborat
     violations = page.locator("#violations tr").filter(has_text="walker-one:wlan0")
     violations.get_by_text("20 MHz").first.wait_for()
     assert page.locator("img").count() == 0
-    assert page.get_by_text("<img src=x").count() == 1
+    sync_api.expect(page.get_by_text("<img src=x")).to_have_count(1)
     page.locator("#verdict").get_by_text(re.compile("valid|degraded|invalid")).wait_for()
     page.screenshot(path=tmp_path / "light.png", full_page=True)
     assert page.wrong == []
@@ -153,7 +162,7 @@ def test_a_console_is_used_by_keyboard_alone(browser: Any, lab: Laboratory, tmp_
     page.keyboard.type("stty size; ip -4 -o addr show eth0\n")
     console.locator(".xterm-rows").get_by_text("10.0.0.2/24").wait_for()
     assert console.locator(".xterm-rows").get_by_text("24 80").count() == 0
-    page.get_by_text("a console was opened in h2").wait_for()
+    page.locator("#events").get_by_text("a console was opened in h2").wait_for()
     page.screenshot(path=tmp_path / "console.png", full_page=True)
     page.keyboard.press("Shift+Escape")
     assert page.evaluate("document.activeElement.textContent") == "Close"
@@ -208,6 +217,29 @@ def test_the_page_says_how_the_laboratory_ended(browser: Any, lab: Laboratory, t
     page.close()
 
 
+def test_curves_of_measurements_and_the_time_line_grow(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "watched.yaml").write_text(SCENARIO + MEASURED)
+    lab = Laboratory("run", tmp_path / "watched.yaml", "--out", tmp_path / "out")
+    try:
+        page = opened(browser, lab.viewer, color_scheme="dark", viewport=PHONE)
+        chart = page.locator("#measurements .chart")
+        chart.get_by_text("round trip").wait_for()
+        curve = "document.querySelector('#measurements .curve')?.getAttribute('points').split(' ').length"
+        shows(page, f"{curve} > 3")
+        page.locator("#timeline .bar-of").wait_for(state="attached")
+        page.locator("#timeline .mark title").filter(has_text="3 ms").first.wait_for(state="attached")
+        page.locator("#phase").get_by_text("ended", exact=True).wait_for()
+        sync_api.expect(chart, "the curve stays").to_have_count(1)
+        sync_api.expect(page.locator("#timeline .bar-of.done")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        page.screenshot(path=tmp_path / "dark.png", full_page=True)
+        assert page.wrong == []
+        page.close()
+        assert lab.end() == 0
+    finally:
+        lab.kill()
+
+
 def test_a_runs_page_has_its_measurements_and_ends_with_the_verdict(tmp_path: Path) -> None:
     (tmp_path / "watched.yaml").write_text(SCENARIO + MEASURED)
     lab = Laboratory("run", tmp_path / "watched.yaml", "--out", tmp_path / "out")
@@ -227,8 +259,13 @@ def test_a_runs_page_has_its_measurements_and_ends_with_the_verdict(tmp_path: Pa
         "s1",
     }
     entries = {(one["kind"], one["text"]): one for some in found["entries"] for one in some}
-    assert ["loss", "0"] in entries["measured", "echo"]["figures"]
+    assert ["loss", "0 %"] in entries["measured", "echo"]["figures"]
     assert ("measuring", "echo") in entries
+    trips = [one["values"]["echo"] for one in found["state"] if "echo" in one["values"]]
+    assert {(one["name"], one["unit"]) for one in trips} == {("round trip", "ns")}
+    # Over two links there and back, with 3 ms more each way after 2 s.
+    assert all(0 < one["value"] < 1e9 for one in trips)
+    assert trips[-1]["value"] > 6e6
     moving = [one["radios"]["walker-one:wlan0"]["position"][0] for one in found["state"] if one["running"]]
     assert moving == sorted(moving)
     assert moving[-1] > moving[0]

@@ -14,14 +14,15 @@ from helpers import forked
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(120)]
 
+# Three repetitions of a long delay: one echo that waits for a processor does not hide the trend.
 SCENARIO = """\
 name: packed
 nodes: {a: , b: }
-links: [{ends: [a, b], delay: 1 ms}]
+links: [{ends: [a, b], delay: 10 ms}]
 measurements: [{name: rtt, ping: {from: a, to: b, count: 3, interval: 20 ms}}]
 programs: [{node: b, run: [./note.sh], folder: .}]
-sweep: {"links[0].delay": [1 ms, 30 ms]}
-repetitions: 2
+sweep: {"links[0].delay": [10 ms, 100 ms]}
+repetitions: 3
 """
 
 

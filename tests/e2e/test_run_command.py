@@ -60,9 +60,9 @@ def test_a_run_loads_no_package_for_which_every_run_would_wait(shell, scenario):
     """Each takes a tenth of a second or more, some of it while the run measures."""
     code = (
         "import sys\n"
-        "from airloom import cli\n"
+        "from airloom.cli import tree\n"
         "sys.argv = ['airloom', *sys.argv[1:]]\n"
-        "cli.group_for(sys.argv[1:])(standalone_mode=False)\n"
+        "tree.group_for(sys.argv[1:])(standalone_mode=False)\n"
         "print({'pandas', 'scipy', 'matplotlib'} & set(sys.modules))"
     )
     words = [sys.executable, "-c", code, "run", scenario(SHORT), "--out", "results"]

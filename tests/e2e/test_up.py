@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 
 import pytest
 
@@ -25,16 +24,8 @@ def sleeps(shell) -> bool:
 @pytest.fixture
 def up(shell, scenario):
     """A laboratory that is up, talked to through its standard input."""
-    process = shell.start("up", scenario(STAR), "--out", "results", stdin=subprocess.PIPE)
-    process.stdin.write("nodes\n")
-    process.stdin.flush()
-    assert process.stdout.readline().split() == ["nodes:", "h1", "h2"]
-    yield process
-    if process.poll() is None:
-        process.stdin.write("exit\n")
-        process.stdin.flush()
-    process.communicate(timeout=60)
-    shell.gone()
+    with shell.up(scenario(STAR), "h1", "h2") as process:
+        yield process
 
 
 def test_a_script_of_commands(shell, scenario):

@@ -255,8 +255,8 @@ def test_the_size_is_that_of_the_file(tmp_path):
     for at in range(100):
         engine.offer("a", at, frame(B, A, 1))
     engine.step(1000)
-    counts = engine.lateness()["capture"]
     engine.stop()
+    counts = engine.lateness()["capture"]
     begin = 44  # the section header
     assert counts["written"] == 200
     assert path.stat().st_size == counts["octets"] + begin

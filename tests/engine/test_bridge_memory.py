@@ -40,13 +40,19 @@ def test_a_rate_charges_preamble_gap_and_check_sequence():
     assert [at for _, at, _ in engine.step(10**9)] == [each, 2 * each, 3 * each]
 
 
-def test_a_switch_learns_where_a_node_is():
+def switched() -> _engine.Engine:
+    """Three ports at one switch."""
     engine = _engine.Engine(1)
     for name in "abc":
         engine.add_memory_port(name)
     engine.add_switch("s", {"switch": {"ageing_ns": 300 * 10**9, "addresses": 1000}})
     for name in "abc":
         engine.connect(f"wire-{name}", name, "s", {}, {})
+    return engine
+
+
+def test_a_switch_learns_where_a_node_is():
+    engine = switched()
     engine.offer("a", 0, frame(BROADCAST, A))
     assert sorted(port for port, _, _ in engine.step(10)) == ["b", "c"]
     engine.offer("b", 20, frame(A, B))
@@ -158,3 +164,32 @@ def test_a_stopped_engine_can_be_read_and_no_more():
 @pytest.mark.parametrize(("hops", "rate"), [(1, 10**9), (16, 10**9), (20, 10**8)])
 def test_the_peer_of_the_gigabit_benchmark_has_the_rate_of_its_links(hops: int, rate: int):
     assert gigabit.in_memory(hops, rate) == pytest.approx(rate * 1448 / (1514 + 24), rel=1e-6)
+
+
+def test_a_link_that_was_taken_out_frees_its_ends_and_its_name():
+    engine = pair({"delay_ns": 100})
+    engine.add_memory_port("c")
+    engine.offer("a", 0, frame(B, A))
+    assert engine.step(50) == []
+    engine.disconnect("wire")
+    assert engine.step(1000) == []
+    assert engine.ledger()["dropped"]["link-down"] == 1
+    with pytest.raises(_engine.EngineError, match="link"):
+        engine.disconnect("wire")
+    engine.connect("wire", "a", "c", {"delay_ns": 7}, {})
+    engine.offer("a", 2000, frame(C, A))
+    assert engine.step(3000) == [("c", 2007, frame(C, A))]
+    assert engine.ledger()["links"]["wire"]["forward"]["entered"] == 2
+    with pytest.raises(_engine.EngineError, match="already"):
+        engine.connect("wire", "a", "c", {}, {})
+
+
+def test_a_switch_gets_other_settings_and_keeps_what_it_knows():
+    engine = switched()
+    engine.offer("a", 0, frame(BROADCAST, A))
+    engine.step(10)
+    engine.set_switch("s", {"switch": {"ageing_ns": 1000, "addresses": 10}})
+    engine.offer("b", 20, frame(A, B))
+    assert [port for port, _, _ in engine.step(30)] == ["a"]
+    engine.offer("b", 5000, frame(A, B))
+    assert sorted(port for port, _, _ in engine.step(6000)) == ["a", "c"], "the address has aged"

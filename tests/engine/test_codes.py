@@ -9,8 +9,8 @@ import pytest
 
 from airloom import _engine
 from airloom.planning.gate import check
-from airloom.planning.interference import disturbances
 from airloom.planning.plan import Plan
+from airloom.planning.radio.interference import disturbances
 
 MS = 1_000_000
 SCENARIO = """
@@ -60,9 +60,9 @@ def test_the_predicted_power_is_that_after_the_correlation(tmp_path: Path) -> No
     found = {one.source: one for one in disturbances(planned(tmp_path, near=50))}
     two = found["two"]
     # Log-distance, 30 m from c to b; 10 log10(1.5 * 16) dB by the codes.
-    assert two.power_dbm == pytest.approx(16 - 46.7 - 30 * log10(30) - 10 * log10(24), abs=0.01)
+    assert two.power_dbm == pytest.approx(16 - 46.73 - 30 * log10(30) - 10 * log10(24), abs=0.01)
     assert two.noise_dbm == pytest.approx(-94 - 10 * log10(16), abs=0.05)
-    assert two.wanted_dbm == pytest.approx(16 - 46.7 - 30 * log10(20), abs=0.01)
+    assert two.wanted_dbm == pytest.approx(16 - 46.73 - 30 * log10(20), abs=0.01)
     assert (two.heard, two.effect) == (False, "interferes")
 
 

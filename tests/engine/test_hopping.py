@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from airloom import _engine
-from airloom.planning import hopping
 from airloom.planning.gate import check
-from airloom.planning.interference import disturbances
 from airloom.planning.plan import Plan
+from airloom.planning.radio.interference import disturbances
+from airloom.planning.slices import hopping
 
 MS = 1_000_000
 DWELL = 10 * MS

@@ -9,14 +9,14 @@ import pytest
 
 from airloom import _engine
 from airloom.planning.gate import check
-from airloom.planning.interference import disturbances, over_time
 from airloom.planning.plan import Plan
+from airloom.planning.radio.interference import disturbances, over_time
 from airloom.runs import slice_monitor
 
 MS = 1_000_000
 SCENARIO = """
 name: test
-media: {{air: {{propagation: {{model: log-distance}}, radio: {{rate: 36 Mbit/s}}}}}}
+media: {{air: {{propagation: {{model: log-distance, loss: 46.7 dB}}, radio: {{rate: 36 Mbit/s}}}}}}
 nodes:
   a: {{position: [0 m, 0 m], radios: {{wlan0: }}}}
   b: {{position: [2 m, 0 m], radios: {{wlan0: }}}}

@@ -10,6 +10,7 @@ from typing import Any
 from httpx2 import ASGITransport, AsyncClient, Response
 
 from airloom.grid import inventory, service
+from airloom.grid.answers import Lent
 from airloom.grid.storage.database import Database
 from airloom.scenario.source import Source
 from helpers import REPOSITORY
@@ -107,6 +108,23 @@ class Manager:
                 for table in Table.metadata.sorted_tables
                 for row in connection.execute(table.select().order_by(*table.primary_key.columns))
             ]
+
+
+def lent(
+    slice_name: str, grant: dict[str, Any], positions: dict[str, tuple[float, float, float]], **more: Any
+) -> Lent:
+    """What a grid manager says that the holder of a reservation may use."""
+    asked = {
+        "nodes": [], "count": len(positions), "area": None, "radios": 1, "channels": [], "channel_count": 1,
+        "slots": None, "power_dbm": grant["power_dbm"], "apart": False,
+    }  # fmt: skip
+    return Lent.model_validate(
+        {
+            "id": "1" * 32, "project": "p", "user": "u", "slice": slice_name, "state": "active",
+            "start": at(0), "end": at(1), "latest": at(0), "created": at(0), "asked": asked, "grant": grant,
+            "live": None, "now": at(0), "remaining_s": 3600, "positions": positions, "booked": [], **more,
+        }
+    )  # fmt: skip
 
 
 def request(hours: tuple[float, float], **more: Any) -> dict[str, Any]:

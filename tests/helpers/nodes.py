@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from ipaddress import ip_interface
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,6 +18,7 @@ import airloom
 from airloom.host import binaries
 from airloom.nodes.kind import NodeHandle
 from airloom.planning.plan import GuestPlan, InterfacePlan, LinkPlan, NodePlan, Plan
+from airloom.scenario.model import Scenario
 
 T = TypeVar("T")
 
@@ -69,7 +70,7 @@ def plan_of(nodes: Sequence[NodePlan], links: Sequence[LinkPlan] = ()) -> Plan:
         if plan.interfaces and plan.interfaces[0].addresses
     }
     return Plan(
-        scenario=cast(Any, None),
+        scenario=Scenario(name="test"),
         seed=1,
         nodes={plan.name: plan for plan in nodes},
         switches={},

@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import TypeVar
 
+import pytest
+
 Test = TypeVar("Test")
 
 LIMIT = 120.0
@@ -19,6 +21,12 @@ WAITING, COMPUTING, SLOW = 2.0, 0.1, 2.0
 """Seconds that tests usually take: with nodes or the command, without, and without but marked ``slow``."""
 SHARE_OF_LIMIT = 0.1
 """Share of its time limit that a test with a longer limit than others usually takes."""
+
+
+def limit_of(item: pytest.Item) -> float:
+    """Returns the time limit in seconds of a test."""
+    limit = item.get_closest_marker("timeout")
+    return float(limit.args[0]) if limit is not None else LIMIT
 
 
 def expected(limit: float, waits: bool, slow: bool) -> float:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 
-from airloom import grid
+from airloom import extras
+from airloom.cli import tree
 from airloom.planning import gate
 from airloom.scenario import read
 
@@ -20,13 +21,13 @@ PACKAGES = [
     "airloom.runs.batch",
     "pandas",
     "pyarrow.parquet",
-    "scipy.special",
 ]
 """What nearly every command loads; commands load the rest themselves."""
 
 GRID = ["airloom.grid.service", "airloom.grid.storage.database", "uvicorn"]
 """What commands of the grid manager load besides, where its packages are installed."""
 
-for _name in [*PACKAGES, *(GRID if all(map(find_spec, grid.PACKAGES)) else [])]:
+for _name in [*PACKAGES, *(GRID if all(map(find_spec, extras.PACKAGES["grid"])) else [])]:
     import_module(_name)
+tree.group()
 gate.check(read("name: two\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b]}]\n"))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airloom import Scenario
+from airloom.errors import HostError
+from airloom.nodes.guests import modules
+from airloom.nodes.kinds import qemu
 
 
 def hostapd(ssid: str, *more: str) -> str:
@@ -29,20 +32,27 @@ def supplicant(ssid: str, mhz: int, key: str = "key_mgmt=NONE") -> str:
 def pair(access_point: str, mhz: int, **radio: Any) -> Scenario:
     """An access point with this configuration and a station, 10 m apart, in one guest."""
     files = {"ap": {"/etc/hostapd.conf": access_point}, "sta": {"/etc/wpa.conf": supplicant("lab", mhz)}}
+    return in_one_guest("pair", files, 10, **radio)
+
+
+def in_one_guest(
+    name: str, files: Mapping[str, Mapping[str, str]], metres: int, kernel: str | None = None, **radio: Any
+) -> Scenario:
+    """Nodes with 802.11 devices in one guest, with their files, in a row with ``metres`` between two."""
     return Scenario.model_validate(
         {
-            "name": "pair",
+            "name": name,
             "kind": "uml",
             "media": {"air": {"radio": {"device": "wlan", **radio}}},
-            "guests": {"box": {"kind": "uml"}},
+            "guests": {"box": {"kind": "uml", **({"kernel": kernel} if kernel else {})}},
             "nodes": {
-                name: {
+                node: {
                     "inside": "box",
-                    "position": [f"{10 * place} m", "0 m"],
+                    "position": [f"{metres * place} m", "0 m"],
                     "radios": {"wlan0": {}},
                     "files": said,
                 }
-                for place, (name, said) in enumerate(files.items())
+                for place, (node, said) in enumerate(files.items())
             },
         }
     )
@@ -69,6 +79,17 @@ def needs(*programs: str) -> None:
     for program in programs:
         if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
             pytest.skip(f"{program} is not installed: make test")
+
+
+def needs_distribution_radios() -> None:
+    """Skips the test where there is no virtual machine whose kernel has simulated radios."""
+    try:
+        folder = qemu.kernel_of(None).modules
+        qemu.program_of()
+    except HostError as error:
+        pytest.skip(f"{error.message}: {error.cure}")
+    if modules.lacking(folder, ["mac80211_hwsim"]):
+        pytest.skip(f"the kernel of {folder} has no mac80211_hwsim")
 
 
 def until(done: Callable[[], bool], what: str, within: float = 60) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import ScenarioError
-from airloom.planning import cpus
 from airloom.planning.gate import check
+from airloom.planning.machine import cpus
 
 FOLDER = Path(__file__).parent
 LARGE = {"measurement-too-far", "routes-size", "yaml-bomb"}

@@ -13,11 +13,13 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-from airloom import bench, cli
+from airloom import bench
+from airloom.cli import tree
+from airloom.errors import HostError
 from airloom.experiments import registry
 from airloom.mininet import options
-from airloom.planning import cpus
 from airloom.planning.gate import check
+from airloom.planning.machine import cpus
 from helpers import REPOSITORY
 
 ROOT = REPOSITORY
@@ -143,7 +145,12 @@ def test_whole_scenarios_pass_the_gate(text: str, tmp_path: Path) -> None:
         pytest.skip("a part of a scenario")
     path = tmp_path / "scenario.yaml"
     path.write_text(text)
-    assert check(path).plans
+    try:
+        assert check(path).plans
+    except HostError as error:
+        if error.code != "image.registry":
+            raise
+        pytest.skip("its image is in a registry that this machine does not reach")
 
 
 @pytest.mark.parametrize("text", blocks("python"))
@@ -185,7 +192,7 @@ def options_of_mn() -> set[str]:
 def test_commands_and_options_exist(page: Path) -> None:
     for line in commands(page):
         words = [word.strip("[],;.") for word in line.split()]
-        command = cli.group()
+        command = tree.group()
         while hasattr(command, "commands") and words and not words[0].startswith("-"):
             if words[0].isupper():
                 break

@@ -3,6 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import grimp
+import networkx
 import pytest
 
 import airloom
@@ -48,3 +50,26 @@ def test_check_and_help_load_nothing_heavy(tmp_path):
 def test_measuring_does_not_load_scipy():
     """It takes a second, which every run would pay."""
     assert "scipy" not in loaded_after("import airloom.measure.flow, airloom.runs.batch")
+
+
+# The importing module, the imported one: both directions are of one subject.
+KNOWN_CIRCLES = {
+    # A run tells its watcher that it is up, and hands itself over; watchers use all of it.
+    ("airloom.runs.progress", "airloom.runs.single"),
+}
+
+
+def test_modules_import_each_other_in_one_direction():
+    """Imports for types count too, and those within functions."""
+    graph = grimp.build_graph("airloom", cache_dir=None)
+    # The package itself imports what it offers lazily.
+    modules = graph.modules - {"airloom"}
+    every = {
+        (module, imported)
+        for module in modules
+        for imported in graph.find_modules_directly_imported_by(module) & modules
+    }
+    assert len(every) > len(modules)
+    assert every >= KNOWN_CIRCLES
+    parts = networkx.strongly_connected_components(networkx.DiGraph(every - KNOWN_CIRCLES))
+    assert [sorted(circle) for circle in parts if len(circle) > 1] == []

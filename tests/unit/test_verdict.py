@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -197,6 +199,21 @@ def test_pacing_names_the_measurement():
     assert "2 ms" in reason
 
 
+def test_a_source_may_be_as_late_as_its_node_waits_for_its_turn():
+    flow = Pacing("voice", 100 * MS, 101 * MS, waits=100 * MS)
+    assert judge(Evidence(pacing=[flow]), Limits()).status == "valid"
+    assert judge(Evidence(pacing=[replace(flow, p99=102 * MS)]), Limits()).codes == ("traffic.pacing",)
+
+
+def test_turns_that_were_not_kept_degrade_the_run():
+    verdict = judge(Evidence(late_turns=["turns t: late"]), Limits())
+    assert (verdict.status, verdict.codes, verdict.reasons) == (
+        "degraded",
+        ("turns.late",),
+        ("turns t: late",),
+    )
+
+
 def test_what_cannot_be_observed_is_said():
     notes = judge(Evidence(blind=["processor pressure (no /proc/pressure)"]), Limits()).notes
     assert notes == ("not observed on this machine: processor pressure (no /proc/pressure)",)
@@ -226,6 +243,7 @@ def test_stretches_lie_in_the_samples_and_above_the_limit(values: list[float], l
         ((), False),
         (("delivery.late",), True),
         (("host.steal", "claim.undecided"), True),
+        (("turns.late",), True),
         # Another run must not depend on the figures of the first.
         (("claim.undecided",), False),
         (("kind.ceiling", "traffic.pacing", "node.share"), False),
@@ -246,3 +264,42 @@ def test_notes_that_differ_by_numbers_only_are_together() -> None:
     )
     first, second, third, fourth, fifth = said
     assert Verdict(notes=said).notes_by_words() == [[first, third], [second], [fourth, fifth]]
+
+
+def test_the_gravest_reason_comes_first_also_in_a_sweep():
+    from airloom.results.sweep import worst
+    from airloom.verdict import Reason
+
+    slow = Verdict.of([Reason("degraded", "host.cpu-pressure", f"slow {n}") for n in range(9)])
+    lost = Verdict.of([Reason("degraded", "engine.busy", "busy"), Reason("invalid", "host.lost", "lost")])
+    whole = worst([("q=1 #1", slow), ("q=1 #2", lost)])
+    assert whole.status == "invalid"
+    assert whole.reasons[:2] == ("q=1 #2: lost", "q=1 #1: slow 0")
+    assert whole.codes[0] == "host.lost"
+    assert whole.severities == ("invalid", *["degraded"] * 10)
+    assert [code for code, _ in whole.by_code()] == ["host.lost", "host.cpu-pressure", "engine.busy"]
+    more = whole.also("degraded", "results.disk-full", "full")
+    assert more.reasons[:2] == ("q=1 #2: lost", "full")
+
+
+def test_reasons_of_an_older_file_have_the_severity_of_their_run():
+    old = Verdict(status="invalid", reasons=("one", "two"), codes=("a",))
+    assert [(cause.status, cause.code) for cause in old.causes] == [("invalid", "a"), ("invalid", "")]
+    assert old.by_code() == [("a", ["one"]), ("", ["two"])]
+
+
+def test_a_stopped_program_degrades_the_run():
+    from airloom.verdict import Stopped
+
+    stop = Stopped("load", "server", "b", "iperf3", 2 * SECOND, 4 * SECOND)
+    verdict = judge(Evidence(stopped=[stop]), Limits())
+    assert (verdict.status, verdict.codes) == ("degraded", ("measure.stopped",))
+    assert "iperf3, the server of load in node b, was stopped" in verdict.reasons[0]
+    assert "from 2.0 s to 4.0 s" in verdict.reasons[0]
+
+
+def test_pressure_that_another_run_hides_is_no_valid_run():
+    verdict = judge(Evidence(hidden_pressure=shares(1, 1, 1)), Limits())
+    assert (verdict.status, verdict.codes) == ("degraded", ("host.pressure-hidden",))
+    assert "`engine: {idle: poll}`" in verdict.reasons[0]
+    assert judge(Evidence(hidden_pressure=shares(0, 1, 0)), Limits()).status == "valid"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from airloom import Capture, Lab, Scenario
-from airloom.measure import pcap
+from airloom.host import pcap
 from helpers.nodes import eventually
 
 pytestmark = pytest.mark.world

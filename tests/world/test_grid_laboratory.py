@@ -7,8 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,17 @@ except HostError as error:
     pytest.skip(str(error), allow_module_level=True)
 
 from airloom.grid import inventory
+from airloom.grid.answers import Lent, TimeDivision
 from airloom.grid.holding import held
-from airloom.grid.laboratory import joining
+from airloom.grid.laboratory import joining, names
 from airloom.grid.laboratory.messages import Add, Begin, Change, Join, Read
 from airloom.grid.laboratory.server import Laboratory
+from airloom.grid.messages import Violation
 from airloom.lab import messages as wire
 from airloom.planning.gate import check
 from airloom.runs.emulation import World
 from airloom.scenario.source import Source
+from helpers.grid import lent
 from helpers.nodes import eventually
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(120)]
@@ -61,18 +63,18 @@ nodes:
 """
 
 
-def grants() -> dict[str, dict[str, Any]]:
+def grants() -> dict[str, Lent]:
     """What a grid manager says of two reservations: one channel, a slot and a radio of each node each."""
+    places = {"n1": (0.0, 0.0, 0.0), "n2": (3.0, 0.0, 0.0)}
     return {
-        number * 32: {
-            "slice": name,
-            "grant": {"radios": {"n1": [radio], "n2": [radio]}, "channels": [36], "slots": [slot],
-                      "power_dbm": 10.0},
-            "positions": {"n1": [0.0, 0.0, 0.0], "n2": [3.0, 0.0, 0.0]},
-            "remaining_s": 3600,
-        }
+        number * 32: lent(
+            name,
+            {"radios": {"n1": [radio], "n2": [radio]}, "channels": [36], "slots": [slot], "power_dbm": 10.0},
+            places,
+            booked=[f"{name}-booked"],
+        )
         for number, name, radio, slot in (("1", "one", "w0", 0), ("2", "two", "w1", 1))
-    }  # fmt: skip
+    }
 
 
 class Bench:
@@ -82,16 +84,17 @@ class Bench:
         self.path = path
         self.testbed = inventory.checked(Source.of_text(TESTBED))
         self.standing = grants()
-        self.reported: list[tuple[str, str, list[dict[str, Any]]]] = []
+        self.reported: list[tuple[str, str, list[Violation]]] = []
         self.laboratory = Laboratory(self.testbed, path / "lab.sock", self)
 
-    def grant_of(self, token: str, identity: str) -> dict[str, Any]:
+    def grant_of(self, token: str, identity: str) -> Lent:
         if token != f"token of {identity[0]}" or identity not in self.standing:
             raise ScenarioError("token.wrong", "the token is not valid")
         return self.standing[identity]
 
-    def report(self, token: str, identity: str, found: list[dict[str, Any]]) -> None:
-        self.reported.append((token, identity, found))
+    def report(self, token: str, identity: str, found: Sequence[Violation], unrecorded: int) -> None:
+        assert unrecorded == 0
+        self.reported.append((token, identity, list(found)))
 
     @contextlib.contextmanager
     def joined(self, number: str) -> Iterator[joining.Seat]:
@@ -101,14 +104,14 @@ class Bench:
     @contextlib.contextmanager
     def running(self, number: str) -> Iterator[World]:
         """A run of a slice: two nodes with a radio each."""
-        lent = self.standing[number * 32]
-        radio = lent["grant"]["radios"]["n1"][0]
+        reserved = self.standing[number * 32]
+        (radio,) = reserved.grant.radios["n1"]
         file = self.path / f"{number}.yaml"
-        text = SCENARIO.replace("RADIO", radio).replace("SLICE", lent["slice"])
+        text = SCENARIO.replace("RADIO", radio).replace("SLICE", reserved.slice)
         file.write_text(text.replace("0.S", f"0.{number}"))
-        frame = {"frame": 2, "length_ns": 10_000_000, "guard_ns": 100_000}
+        division = TimeDivision(frame=2, length_ns=10_000_000, guard_ns=100_000)
         with self.joined(number) as seat:
-            plan = seat.fitted(held(check(file), lent, frame)).plans[0]
+            plan = seat.fitted(held(check(file), reserved, division)).plans[0]
             with World(plan, engine=seat.engine) as world:
                 world.begin()
                 yield world
@@ -182,10 +185,10 @@ def test_violations_are_reported_to_the_manager(bench: Bench, monkeypatch: pytes
         assert said(two, "n1", "ping -c 1 -W 2 10.9.0.22")[0] == 0
     first = bench.reported[0][2][0]
     assert {report[:2] for report in bench.reported} == {("token of 1", "1" * 32)}
-    assert {key: first[key] for key in ("radio", "what", "channel", "amount", "unit")} == {
-        "radio": "n1:w0", "what": "power", "channel": 36, "amount": 3.0, "unit": "dB",
-    }  # fmt: skip
-    assert begun <= datetime.fromisoformat(first["at"]).timestamp() <= time.time()
+    assert (first.radio, first.what, first.channel, first.amount, first.unit) == (
+        "n1:w0", "power", 36, 3.0, "dB",
+    )  # fmt: skip
+    assert begun <= first.at.timestamp() <= time.time()
 
 
 def test_a_descriptor_that_waits_does_not_stop_the_laboratory(bench: Bench) -> None:
@@ -230,6 +233,7 @@ def test_a_run_ends_with_its_reservation(bench: Bench, monkeypatch: pytest.Monke
         assert said(two, "n1", "ping -c 1 -W 2 10.9.0.22")[0] == 0
 
 
+SLOTS = {"frame": 2, "length_ns": 10_000_000, "guard_ns": 100_000, "hold": True}
 SETTINGS: dict[str, Any] = {"phy": "802.11a", "channel": 36, "power_dbm": 10.0, "rate": "minstrel"}
 
 
@@ -257,14 +261,34 @@ def add_radio(seat: joining.Seat, radio: str = "w0", node: str = "n1", **setting
         ("w0", {"phy": "802.11b"}, "the physical layer is not the testbed's"),
         ("w0", {"mac": [2, 0, 0, 99, 0, 1]}, "the address does not begin with"),
         ("w0", {"membership": "wlan"}, "a wireless device of a guest's own kernel is not granted"),
-        ("w0", {"membership": {"ad-hoc": {"ssid": "two"}}}, "the SSID 'two' is in use"),
+        ("w0", {"membership": {"ad-hoc": {"ssid": "two"}}}, "does not begin with the slice's name"),
         ("w0", {"membership": {"station": {"ssid": "one", "channels": [40]}}}, "channel 40 is not granted"),
         ("w0", {"membership": {"station": {"ssid": "one", "channels": []}}}, "a scan of all channels"),
         ("w0", {"slots": {"frame": 2, "length_ns": 10_000_000, "guard_ns": 100_000, "own": [0, 1]}}, "slots"),
         ("w0", {"slots": {"frame": 4, "length_ns": 10_000_000, "guard_ns": 100_000, "own": [0]}}, "slots"),
         ("w0", {"slots": "all"}, "the slots are not understood"),
-        ("w0", {"slots": {"own": [[]]}}, "the laboratory cannot do that|the slots are not granted"),
-        ("w0", {"unknown": 1}, "unknown"),
+        ("w0", {"slots": {"own": [[]]}}, "its frame of slots is not the testbed's"),
+        ("w0", {"slots": {**SLOTS, "own": [0, 1]}}, "slot 1 is not granted"),
+        ("w0", {"slots": {**SLOTS, "own": [[]]}}, r"slot \[\] is not granted"),
+        ("w0", {"slots": {**SLOTS, "own": [False]}}, "slot False is not granted"),
+        ("w0", {"slots": {**SLOTS, "own": [0], "hold": False}}, "its frames do not wait for their slots"),
+        ("w0", {"slots": {**SLOTS, "own": [0], "more": 1}}, "the setting 'more' is not granted"),
+        ("w0", {"unknown": 1}, "the setting 'unknown' is not granted"),
+        (
+            "w0",
+            {"hops": {"channels": [36, 40], "step": 1, "sequence": 0, "dwell_ns": 1, "switch_ns": 0}},
+            "hops",
+        ),
+        ("w0", {"code": {"spreading": 4, "code": 1}}, "the setting 'code' is not granted"),
+        ("w0", {"as_ns3": True}, "the setting 'as_ns3' is not granted"),
+        ("w0", {"monitor": True}, "the setting 'monitor' is not granted"),
+        ("w0", {"membership": {"mesh": {}}}, "a membership 'mesh' is not granted"),
+        ("w0", {"membership": {"ad-hoc": {"ssid": "one", "more": 1}}}, "the setting 'more' is not granted"),
+        ("w0", {"membership": {"ad-hoc": {"ssid": "strange"}}}, "does not begin with the slice's name"),
+        ("w0", {"membership": {"ad-hoc": {"ssid": "one-booked"}}}, "the SSID 'one-booked' is in use"),
+        ("w0", {"membership": {"ad-hoc": {"ssid": "one" * 11}}}, "1 to 32 octets"),
+        ("w0", {"transmit_buffers": 1_000_000}, "1000000 transmit buffers are not granted"),
+        ("w0", {"tail_drop": 2049}, "2049 transmit buffers are not granted"),
     ],
     ids=repr,
 )
@@ -283,9 +307,13 @@ def test_a_radio_outside_of_the_grant_is_refused(
     [
         ({"channel": 40}, "channel 40 is not granted"),
         ({"channel": True}, "channel True is not granted"),
-        ({"power": 20.0}, "20.0 dBm are not granted"),
+        ({"power": 20.0}, "20 dBm are not granted"),
         ({"position": {"x": 3.0, "y": 0.0, "z": 0.0}}, "a change of 'position' is not granted"),
-        ({"ssid": "two"}, "the SSID 'two' is in use"),
+        ({"ssid": "two"}, "does not begin with the slice's name"),
+        ({"ssid": "late"}, "does not begin with the slice's name"),
+        ({"ssid": "one-booked"}, "the SSID 'one-booked' is in use"),
+        ({"ssid": 7}, "the SSID is no text"),
+        ({"slots": None}, "a change of 'slots' is not granted"),
         ({"ssid": ""}, "the SSID has 1 to 32 octets"),
         ({"scan": {"channels": [], "active": True, "dwell_ns": 10_000_000}}, "a scan of all channels"),
         ({"scan": {"channels": [40], "active": True, "dwell_ns": 10_000_000}}, "channel 40 is not granted"),
@@ -302,6 +330,79 @@ def test_a_change_outside_of_the_grant_is_refused(bench: Bench, change: dict[str
         assert (radio["settings"]["channel"], radio["settings"]["power_dbm"]) == (36, 10.0)
         seat.ask(Change(port="n1:w0", change={"power": 5.0}))
         assert seat.ask(Read(what="radios"))[0]["settings"]["power_dbm"] == 5.0
+    eventually(lambda: bool(bench.reported), "a report of the attempts")
+    last = bench.reported[-1][2]
+    assert [(one.radio, one.what, one.frames) for one in last] == [("n1:w0", "setting", 2)]
+
+
+def test_a_run_holds_few_names_and_frees_the_old_ones(bench: Bench) -> None:
+    with bench.joined("1") as seat:
+        add_radio(seat)
+        for number in range(3 * names.MOST_NAMES):
+            seat.ask(Change(port="n1:w0", change={"ssid": f"one-{number}"}))
+        held = bench.laboratory._shared.names._held
+        assert set(held) == {"one", f"one-{3 * names.MOST_NAMES - 1}"}
+        soon = time.monotonic_ns() + 3600 * 10**9
+        for number in range(names.MOST_NAMES - 1):
+            seat.ask(Change(port="n1:w0", change={"ssid": f"one.{number}"}, at=soon + number))
+        with pytest.raises(RunError, match=f"at most {names.MOST_NAMES} SSIDs"):
+            seat.ask(Change(port="n1:w0", change={"ssid": "one.more"}))
+    assert not held
+
+
+def test_a_name_that_a_slice_needs_is_taken_back(bench: Bench) -> None:
+    """The slice was booked after another one had announced its name."""
+    second = bench.standing["2" * 32]
+    bench.standing["2" * 32] = second.model_copy(update={"slice": "one-late"})
+    with bench.joined("1") as first:
+        add_radio(first)
+        first.ask(Change(port="n1:w0", change={"ssid": "one-late"}))
+        with bench.joined("2") as seat:
+            add_radio(seat, "w1")
+            (radio,) = first.ask(Read(what="radios"))
+            assert radio["settings"]["membership"]["ad-hoc"]["ssid"] == "one"
+            with pytest.raises(RunError, match="in use"):
+                first.ask(Change(port="n1:w0", change={"ssid": "one-late"}))
+
+
+def test_a_radio_that_has_left_stays_off(bench: Bench) -> None:
+    """Whatever change the run had asked for at a later time."""
+    with bench.joined("1") as seat:
+        add_radio(seat)
+        soon = time.monotonic_ns() + 10**9
+        seat.ask(Change(port="n1:w0", change={"on": False}, at=soon))
+        seat.ask(Change(port="n1:w0", change={"on": True}, at=soon + 10**8))
+    engine = bench.laboratory._shared.engine
+    end = engine.now() + 2 * 10**9
+
+    def off() -> bool:
+        (radio,) = engine.radios()
+        assert not radio["on"]
+        return engine.now() > end
+
+    eventually(off, "the changes are over")
+
+
+def test_a_run_does_not_fill_the_records_of_another(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One offends in 1,100 ways, the other one in one: both are told of their own."""
+    with bench.running("1") as one, bench.running("2") as two:
+        shared = bench.laboratory._shared
+        ports = {radio: shared.radios[radio]._own(radio) for radio in ("n1:w0", "n1:w1")}
+        said(one, "n1", "ip neigh replace 10.9.0.12 lladdr 02:00:00:00:00:09 dev w0")
+        sending = one.nodes["n1"].start(["ping", "-i", "0.001", "-q", "10.9.0.12"])
+        for step in range(1_100):
+            shared.engine.set_radio(ports["n1:w0"], {"power": 13.0 + step * 1e-3})
+            time.sleep(0.003)
+        sending.signal(9)
+        state = shared.engine.violations()
+        assert len([found for found in state["found"] if found["slice"] == "one"]) <= 1024
+        shared.engine.set_radio(ports["n1:w1"], {"power": 13.0})
+        said(two, "n1", "ping -c 3 -i 0.3 -W 1 10.9.0.22")
+        mine = two.engine.violations()
+        assert {found["what"] for found in mine["found"]} == {"power"}
+        assert mine["unrecorded"] == 0
+    assert shared.engine.violations()["found"] == []
+    assert {found.radio for _, _, reported in bench.reported for found in reported} >= {"n1:w0", "n1:w1"}
 
 
 @pytest.mark.parametrize(

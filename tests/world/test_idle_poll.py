@@ -11,8 +11,8 @@ import pytest
 
 import airloom
 from airloom import Scenario
+from airloom.host.processor_times import processor_ticks
 from airloom.runs.emulation import World
-from airloom.runs.host_monitor import processor_ticks
 from helpers.nodes import eventually
 
 # Beside other tests processor pressure would not be observed.

@@ -20,7 +20,7 @@ from airloom import LabError, RunError, Scenario, ScenarioError
 from airloom.images import own
 from airloom.nodes.all_nodes import KINDS
 from airloom.nodes.kinds.uml import kernel_of
-from airloom.scenario.model.base import KindName
+from airloom.scenario.kind_names import KindName
 from helpers.kernels import BUILT, needs_built
 from helpers.leftovers import Traces, command_line
 from helpers.nodes import PYTHON, still

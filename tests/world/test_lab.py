@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 import airloom
 from airloom import RunError, Scenario, ScenarioError
 from airloom.cli import app
-from airloom.lab.client import Client, find
+from airloom.lab.client import Client
 from airloom.lab.repl import Prompt
+from airloom.lab.running import find
 from helpers import REPOSITORY
 
 pytestmark = pytest.mark.world
@@ -322,7 +323,7 @@ def test_a_shell_is_offered_the_nodes_and_the_laboratory(lab):
     mine = ("--lab", str(os.getpid()))
     assert offered("exec", *mine, "h") == ["h1", "h2", "h3"]
     assert offered("shell", *mine, "h3") == ["h3"]
-    assert offered("node", *mine, "h1", "re") == ["resume"]
+    assert offered("node", *mine, "h1", "re") == ["resume", "restart"]
     assert lab.plan.scenario.name in offered("exec", "--lab", "")
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import LabError, RunError
-from airloom.mininet import session
+from airloom.host.programs import search_path
+from airloom.mininet import session, tool_server
 from airloom.mininet.cli import CLI
 from airloom.mininet.link import Link, TCIntf, TCLink
 from airloom.mininet.net import Mininet
@@ -115,7 +116,8 @@ def test_popens_environment_is_the_one_that_is_given(net):
     assert sorted(given.decode().split("\n")) == ["", "ONE=1", "TWO=a b"]
     assert h1.pexec("env", env={}) == ("", "", 0)
     out, _, _ = h1.pexec("env")
-    assert f"PATH={os.environ['PATH']}" in out.split("\n")
+    folders = [folder for folder in search_path().split(":") if folder != str(tool_server.MACHINE)]
+    assert "PATH=" + ":".join([str(tool_server.NODE), *folders]) in out.split("\n")
 
 
 def test_popen_pexec_and_pmonitor(net):
@@ -338,10 +340,11 @@ def refused(act) -> LabError:
 
 
 def test_loops_are_refused():
-    assert "loop" in refused(lambda: Mininet(topo=TorusTopo(3, 3))).message
+    assert "loop" in refused(lambda: Mininet(topo=TorusTopo(3, 3), switch=LinuxBridge)).message
 
 
-def test_what_needs_flow_tables_is_refused(net):
+def test_what_needs_flow_tables_is_refused_of_a_bridge():
+    net = Mininet(topo=SingleSwitchTopo(1), switch=LinuxBridge)
     assert "ovs-ofctl" in refused(lambda: net["s1"].cmd("ovs-ofctl dump-flows s1")).message
     assert "Open vSwitch" in refused(lambda: net["s1"].dpctl("dump-flows")).message
 
@@ -350,6 +353,7 @@ def test_what_needs_flow_tables_is_refused(net):
 
     own = net.addController("c1", controller=Own)
     assert "Own" in refused(lambda: net["s1"].start([own])).message
+    net.stop()
 
 
 def test_mistakes_are_named(net):
@@ -378,7 +382,6 @@ def test_the_prompt(net, capfd):
         "link h1 s1 down",
         "h1 ping -c1 -W0.3 h2",
         "nonsense",
-        "s1 ls",
         "exit",
         "h1 echo not reached",
     ]
@@ -396,7 +399,6 @@ def test_the_prompt(net, capfd):
         "10.0.0.1\n5\n",
         "Network is unreachable",
         "neither a command nor a node",
-        "have no shell",
     ):
         assert words in said
     assert "not reached" not in said
@@ -430,7 +432,7 @@ def test_a_script_unchanged(tmp_path):
     assert done.returncode == 1
     assert done.stdout == "lost 0.0\n"
     assert "h1 h1-eth0:s1-eth1" in done.stderr
-    assert "script.py:13: s1.cmd('ovs-vsctl show')" in done.stderr
+    assert "script.py:13: node s1 is not up" in done.stderr
 
 
 def test_an_error_of_a_script_is_shown_from_the_script_on(tmp_path):

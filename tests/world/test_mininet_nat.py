@@ -238,7 +238,7 @@ class TestOutward:
 
 
 def test_a_machine_without_the_stack_is_told(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name, **_: None)
     net = Mininet(topo=SingleSwitchTopo(1))
     try:
         with pytest.raises(HostError, match=f"node nat0: NAT to .* needs the program {PROGRAM}") as caught:

@@ -15,11 +15,11 @@ import pytest
 from airloom.errors import LabError
 from airloom.mininet import session
 from airloom.mininet.cli import CLI
+from airloom.mininet.default_switch import DefaultSwitch
 from airloom.mininet.log import setLogLevel
 from airloom.mininet.net import Mininet
 from airloom.mininet.node import (
     Controller,
-    LearningSwitch,
     OVSBridge,
     OVSController,
     OVSSwitch,
@@ -49,7 +49,7 @@ def _clean():
 
 
 def test_who_names_a_controller_gets_flow_tables():
-    assert type(Mininet(topo=SingleSwitchTopo(1))["s1"]) is LearningSwitch
+    assert type(Mininet(topo=SingleSwitchTopo(1))["s1"]) is DefaultSwitch
     session.close()
     assert type(Mininet(topo=SingleSwitchTopo(1), controller=Controller)["s1"]) is OVSSwitch
 
@@ -223,3 +223,33 @@ def test_published_examples(name):
     assert done.returncode == 0, done.stderr
     assert "0% dropped" in done.stderr
     assert "WARNING" not in done.stderr
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_switches_start_with_the_same_result(batch: bool) -> None:
+    switch = partial(OVSSwitch, batch=batch)
+    net = Mininet(topo=LinearTopo(2), switch=switch, controller=OVSController, waitConnected=True)
+    net.start()
+    try:
+        assert net.pingAll() == 0
+    finally:
+        net.stop()
+
+
+def test_folder_of_a_controller(tmp_path: Path) -> None:
+    controller = partial(OVSController, cdir=str(tmp_path))
+    net = Mininet(topo=SingleSwitchTopo(2), switch=OVSSwitch, controller=controller, waitConnected=True)
+    net.start()
+    try:
+        assert net.pingAll() == 0
+        assert net.controllers[0].cmd("readlink /proc/$!/cwd").strip() == str(tmp_path)
+    finally:
+        net.stop()
+
+
+def test_pauses_of_the_channel_are_noted() -> None:
+    net = Mininet(topo=SingleSwitchTopo(1), switch=partial(OVSSwitch, reconnectms=5000), controller=None)
+    net.start()
+    notes = session.session().verdict().notes
+    net.stop()
+    assert [one for one in notes if "reconnectms=5000 has no effect" in one]

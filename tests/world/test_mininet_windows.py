@@ -19,6 +19,7 @@ from airloom.errors import HostError, RunError
 from airloom.mininet import session
 from airloom.mininet.cli import CLI
 from airloom.mininet.net import Mininet
+from airloom.mininet.switches import LearningSwitch
 from airloom.mininet.term import makeTerm
 from airloom.mininet.topo import SingleSwitchTopo
 
@@ -41,13 +42,14 @@ def display(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         name = f":{says.readline().strip()}"
     monkeypatch.setenv("DISPLAY", name)
     yield name
-    server.terminate()
+    # A server that a client has only just left may not heed SIGTERM.
+    server.kill()
     server.wait()
 
 
 @pytest.fixture
 def net() -> Iterator[Mininet]:
-    net = Mininet(topo=SingleSwitchTopo(2))
+    net = Mininet(topo=SingleSwitchTopo(2), switch=LearningSwitch)
     net.start()
     yield net
     net.stop()
@@ -102,6 +104,19 @@ def test_the_prompt_opens_them(display: str, net: Mininet, capfd: pytest.Capture
     said = "".join(capfd.readouterr())
     for words in ("switches of the engine run none", "no node h9", "those of xterm", "have no display"):
         assert words in said
+
+
+@pytest.mark.skipif(shutil.which("ovs-vswitchd", path="/usr/sbin:/usr/bin") is None, reason="no Open vSwitch")
+def test_a_switch_without_a_class_becomes_one_that_has_a_window(display: str):
+    net = Mininet(topo=SingleSwitchTopo(2))
+    net.start()
+    try:
+        CLI(net, stdin=io.StringIO("xterm s1\nexit\n"))
+        assert [one.poll() for one in net.terms] == [None]
+        assert net["s1"].pid is not None
+    finally:
+        net.stop()
+        session.close()
 
 
 def test_they_go_with_a_script_that_is_killed(display: str, tmp_path: Path):

@@ -284,6 +284,31 @@ def test_stations_reach_each_other_and_the_wires_through_an_access_point(tmp_pat
     assert link[0]["connected"] == own[0]["mac"]
 
 
+def test_a_network_of_802_11n(tmp_path: Path) -> None:
+    air = {"phy": "802.11n", "width": "40 MHz", "guard_interval": "400 ns", "rate": "MCS 7"}
+    parts = {
+        "media": {"air": {"radio": air}},
+        "nodes": {
+            "ap": {"position": ["0 m", "0 m"], "radios": {"wlan0": {"mode": "ap", "ssid": "lab"}}},
+            "s1": {"position": ["10 m", "0 m"], "radios": {"wlan0": {"mode": "station", "ssid": "lab"}}},
+        },
+    }
+    with lab(tmp_path, **parts) as up:
+        reach = "for i in $(seq 50); do ping -c 1 -W 1 ap >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1"
+        assert up["s1"].run(reach).ok
+        (link,) = up.radio("s1").stations()
+        assert link["rate_bit_s"] == 150_000_000
+        told = up["s1"].run(airloom_in_nodes() + " radio info", env=PACKAGE).stdout
+        assert "width: 40 MHz" in told
+        assert "rate: MCS 7" in told
+        refused = up["s1"].run(airloom_in_nodes() + " radio set rate aarf", env=PACKAGE)
+        assert "the rates and rate control of 802.11n" in refused.stderr
+        up["s1"].run(airloom_in_nodes() + " radio set rate 'MCS 12'", env=PACKAGE, check=True)
+        assert up["s1"].run("ping -c 1 -W 1 ap").ok
+        (link,) = up.radio("s1").stations()
+        assert link["rate_bit_s"] == 180_000_000
+
+
 @pytest.mark.measures
 def test_two_senders_share_the_air(tmp_path: Path) -> None:
     parts = pair(queue=50)

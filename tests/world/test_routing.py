@@ -10,7 +10,7 @@ import pytest
 
 import airloom
 from airloom import Scenario
-from airloom.planning.frr import FOLDER
+from airloom.planning.routing.frr import FOLDER
 
 pytestmark = [
     pytest.mark.world,

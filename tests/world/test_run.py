@@ -239,7 +239,7 @@ def test_programs_start_in_the_order_that_is_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ({"run": "no-such-program-here"}, "no-such-program-here"),
+        ({"run": "./no-such-program-here"}, "no-such-program-here"),
         ({"run": "sh -c 'echo it broke; exit 3'"}, "ended with exit code 3"),
         ({"run": "sh -c 'kill -SEGV $$'"}, "was killed by SIGSEGV"),
         ({"run": "true", "until_end": True}, "though it should live until the end"),

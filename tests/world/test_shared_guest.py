@@ -59,6 +59,23 @@ def reached(up: airloom.Lab, source: str, target: str) -> bool:
     return up[source].run(f"ping -c 4 -i 0.4 -W 2 {target}", timeout=60).ok
 
 
+def test_a_guest_has_as_many_interfaces_as_its_nodes_need(tmp_path: Path) -> None:
+    """A chain of 12 nodes has 22 interfaces, each a device of the guest with a descriptor of its own."""
+    for lacking in KINDS["uml"].lacks():
+        pytest.skip(f"{lacking.message}: {lacking.cure}")
+    names = [f"n{number}" for number in range(12)]
+    scenario = Scenario.model_validate(
+        {
+            "name": "many",
+            "guests": {"box": {"kind": "uml"}},
+            "nodes": {name: {"inside": "box"} for name in names},
+            "links": [{"ends": list(ends)} for ends in pairwise(names)],
+        }
+    )
+    with airloom.Lab(scenario, out=tmp_path / "out") as up:
+        assert reached(up, "n0", "n11")
+
+
 def test_its_nodes_are_apart_and_have_its_kernel(tmp_path: Path) -> None:
     with lab(tmp_path) as up:
 

@@ -7,7 +7,7 @@ import pytest
 import airloom
 from airloom import Scenario
 from airloom.errors import HostError
-from airloom.planning import neighbours
+from airloom.planning.links import neighbours
 
 pytestmark = pytest.mark.world
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from airloom import run
 from airloom.host import binaries
 from airloom.measure import Ended, Outcome, Place, tool_for
 from airloom.measure.flow import FlowReading, join
@@ -494,3 +495,15 @@ def test_every_tool_by_the_one_protocol(pair, asked, family):
     if measurement.iperf3 and measurement.iperf3.protocol == "udp":
         assert found["throughput"] == pytest.approx(5e6, rel=0.1)
         assert found["lost"] == 0
+
+
+def test_iperf3_out_of_reach_carries_nothing(tmp_path):
+    path = tmp_path / "scenario.yaml"
+    path.write_text(
+        "name: apart\nnodes: {a: , b: }\nlinks: [{ends: [a, b], loss: 100 %}]\n"
+        "measurements: [{name: tcp, iperf3: {from: a, to: b, duration: 1 s}}]\n"
+    )
+    found = run(path, out=tmp_path / "out")
+    figures = {one.metric: one.mean for one in found.result.measurements}
+    assert (figures["goodput"], figures["octets"]) == (0, 0)
+    assert any(note.startswith("tcp reached nobody (") for note in found.verdict.notes)

@@ -30,7 +30,8 @@ def devices(folder: Path, machines: dict[str, dict[str, Any]]) -> dict[str, Devi
         nodes[name] = vwifi.guest("cell", card=True, machine=machine)
         programs += vwifi.joins(name)
     first = next(iter(machines))
-    packets = {"interval": "2 ms", "size": f"{SIZE} B", "duration": f"{2 * COUNT} ms", "at": "500 ms"}
+    # Without a time of their own they wait until every station has joined.
+    packets = {"interval": "2 ms", "size": f"{SIZE} B", "duration": f"{2 * COUNT} ms"}
     flows = [
         {"name": "up", "traffic": {"from": first, "to": "ap", **packets}},
         {"name": "down", "traffic": {"from": "ap", "to": first, **packets}},

@@ -11,12 +11,10 @@ import pytest
 
 import airloom
 from airloom import Scenario
-from airloom.errors import HostError
-from airloom.nodes.guests import modules
 from airloom.nodes.guests.guest import Machine
-from airloom.nodes.kinds import qemu, uml
+from airloom.nodes.kinds import uml
 from helpers.kernels import needs_built
-from helpers.wlan import hostapd, joined, needs, said, supplicant, until
+from helpers.wlan import hostapd, joined, needs, needs_distribution_radios, said, supplicant, until
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(300), needs_built]
 
@@ -24,20 +22,10 @@ HOSTAPD = hostapd("lab", "wpa=2", "wpa_key_mgmt=WPA-PSK", "rsn_pairwise=CCMP", "
 SUPPLICANT = supplicant("lab", 5180, 'psk="correct horse"')
 
 
-def _needs_kernel() -> None:
-    try:
-        folder = qemu.kernel_of(None).modules
-        qemu.program_of()
-    except HostError as error:
-        pytest.skip(f"{error.message}: {error.cure}")
-    if modules.lacking(folder, ["mac80211_hwsim"]):
-        pytest.skip(f"the kernel of {folder} has no mac80211_hwsim")
-
-
 def test_nodes_of_one_virtual_machine_join_an_access_point_of_a_uml_guest(tmp_path: Path) -> None:
     """Two radios of one kernel, each in the namespace of its node; they reach each other by radio."""
     needs("iw", "hostapd", "wpa_supplicant")
-    _needs_kernel()
+    needs_distribution_radios()
     files = {"/etc/wpa.conf": SUPPLICANT}
     scenario = {
         "name": "wlan",

@@ -26,6 +26,8 @@ pub enum Change {
     Switch(SwitchId, SwitchSettings),
     /// A change of a radio.
     Radio(MediumId, RadioId, Box<RadioChange>),
+    /// A radio is taken out; its port stays bound to it until [`Engine::remove_radio`] frees it.
+    RadioGone(MediumId, RadioId),
 }
 
 impl Engine {
@@ -49,13 +51,21 @@ impl Engine {
             Change::Radio(medium, radio, change) => {
                 self.check_radio(*medium, *radio)?.check(*radio, change)?;
             }
+            Change::RadioGone(medium, radio) => self.check_radio(*medium, *radio)?.check_removal(*radio)?,
         }
         let index = self.next_change;
         self.next_change = self.next_change.wrapping_add(1);
-        self.changes.insert(index, change);
         let at = at.max(self.calendar.now());
+        self.changes.insert(index, (at, change));
         self.calendar.push(at, Class::Change, source::CHANGE, Event::Change(index));
         Ok(())
+    }
+
+    /// Withdraws all changes that are scheduled for later than now, and returns the present instant.
+    pub fn withdraw_changes(&mut self) -> Instant {
+        let now = self.calendar.now();
+        self.changes.retain(|_, (at, _)| *at <= now);
+        now
     }
 }
 
@@ -93,5 +103,6 @@ pub(super) fn apply(
             }
         }
         Change::Radio(medium, radio, change) => media[medium.index()].change(context, *radio, change),
+        Change::RadioGone(medium, radio) => media[medium.index()].remove_radio(context, *radio),
     }
 }

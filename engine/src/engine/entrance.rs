@@ -11,7 +11,7 @@ use crate::ledger::Tally;
 use crate::link::in_flight::InFlight;
 use crate::link::wire::Wire;
 use crate::medium::wlan::{TxRequest, TxStatus};
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 use std::collections::VecDeque;
 
 impl Engine {
@@ -29,6 +29,20 @@ impl Engine {
         }
         if let Some(ring) = self.ports[port.index()].offered.push(at, InFlight { frame, at, last: at }) {
             self.calendar.push(ring, Class::Arrival, source::PORT + port.0, Event::Enter(port.0));
+        }
+    }
+
+    /// Time after the entry of a frame at a port until it may have any effect at another port, at
+    /// least: the propagation delay of a link without jitter, 0 ns if there is no such bound. It holds
+    /// until a setting changes.
+    ///
+    /// # Panics
+    /// If the port belongs to another engine.
+    #[must_use]
+    pub fn lookahead(&self, port: PortId) -> Span {
+        match self.ports[port.index()].out {
+            Some(Out::Wire(wire)) => self.wires[wire as usize].lookahead(),
+            _ => Span::ZERO,
         }
     }
 

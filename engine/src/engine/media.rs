@@ -1,10 +1,10 @@
 //! Radio media as elements of the engine.
 
-use super::{Engine, Out, number};
+use super::{Change, Engine, Out, number};
 use crate::calendar::Class;
 use crate::deadline::Deadline;
 use crate::drop_reason::DropReason;
-use crate::egress::Delivery;
+use crate::egress::{Delivery, Egress};
 use crate::element::{End, MediumId, Place, PortId};
 use crate::engine::context::{Context, Event, source};
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::frame::{Frame, segment};
 use crate::ledger::Tally;
 use crate::medium::capture::Sniffed;
 use crate::medium::mobility::Mobility;
-use crate::medium::wlan::{RxStatus, TxRequest, TxStatus};
+use crate::medium::wlan::{Listening, RxStatus, TxRequest, TxStatus};
 use crate::medium::{
     CardSettings, Medium, Membership, NoiseSettings, Outside, RadioChange, RadioId, RadioSettings,
 };
@@ -74,6 +74,16 @@ impl Outside for EngineSide<'_, '_> {
     fn deliver(&mut self, radio: RadioId, _at: Instant, frame: Frame) {
         let now = self.context.now;
         self.context.deliver(self.ports[radio.number() as usize], now, frame, None);
+    }
+
+    /// The frame counts as one that the station has offered.
+    fn announce(&mut self, station: RadioId, access_point: RadioId, at: Instant, frame: Frame) {
+        let (port, now) = (self.ports[station.number() as usize], self.context.now);
+        let frame = Frame { origin: port.0, entered: now, ..frame };
+        let tally = Tally::of(&frame);
+        self.context.ledger.offered += tally;
+        self.context.ledger.ports[port.index()].offered += tally;
+        self.deliver(access_point, at, frame);
     }
 
     fn deliver_wlan(&mut self, radio: RadioId, _at: Instant, frame: Frame, status: &RxStatus) {
@@ -142,6 +152,14 @@ impl AttachedMedium {
         self.arm_deadline(context);
     }
 
+    /// Takes a radio out; that it can be was checked before.
+    pub(crate) fn remove_radio(&mut self, context: &mut Context, radio: RadioId) {
+        self.medium.pass(context.now);
+        let side = &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports };
+        let _ = self.medium.remove_radio(radio, side);
+        self.arm_deadline(context);
+    }
+
     fn arm_deadline(&mut self, context: &mut Context) {
         let Some(at) = self.medium.next_at() else { return };
         if self.deadline.arm(at) {
@@ -193,6 +211,24 @@ impl Engine {
         Ok(radio)
     }
 
+    /// Takes a radio out: it is off for good, which drops its frames, and its port is free.
+    ///
+    /// # Errors
+    /// If the medium or the radio is unknown, or the radio cannot be removed ([`Medium::remove_radio`]).
+    pub fn remove_radio(
+        &mut self,
+        medium: MediumId,
+        radio: RadioId,
+        egress: &mut dyn Egress,
+    ) -> Result<(), Error> {
+        self.check_radio(medium, radio)?.check_removal(radio)?;
+        self.change_now(&Change::RadioGone(medium, radio), egress);
+        let port = self.air(medium)?.ports[radio.number() as usize];
+        let port = &mut self.ports[port.index()];
+        (port.out, port.requests) = (None, None);
+        Ok(())
+    }
+
     /// Makes radios virtual MACs of one card: they share one physical radio.
     ///
     /// # Errors
@@ -219,6 +255,18 @@ impl Engine {
     pub fn set_wlan_addresses(&mut self, port: PortId, addresses: &[[u8; 6]]) -> Result<bool, Error> {
         let (medium, radio) = self.wlan_radio(port)?;
         Ok(self.medium(medium)?.set_wlan_addresses(radio, addresses))
+    }
+
+    /// Sets where the stack of a node listens with the radio at `port`, which carries 802.11 frames, as
+    /// the stack's driver says.
+    ///
+    /// # Errors
+    /// If the port has no radio that carries 802.11 frames.
+    pub fn set_wlan_listening(&mut self, port: PortId, listening: Listening) -> Result<(), Error> {
+        let (medium, radio) = self.wlan_radio(port)?;
+        self.medium(medium)?.set_wlan_listening(radio, listening);
+        self.arm(medium);
+        Ok(())
     }
 
     fn wlan_radio(&self, port: PortId) -> Result<(MediumId, RadioId), Error> {

@@ -5,6 +5,7 @@ mod changes;
 pub(crate) mod context;
 mod entrance;
 mod media;
+mod rewiring;
 
 pub use changes::Change;
 
@@ -30,7 +31,13 @@ use crate::switch::Switch;
 use crate::switch::area::Area;
 use crate::switch::forward;
 use crate::switch::shortcuts::Shortcuts;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
+
+/// Longest time, by the caller's clock, that [`Engine::advance_on`] spends on events before it returns.
+/// An engine that never catches up with the clock then still obeys.
+pub const TURN: Span = Span::from_millis(20);
+/// Events between two looks at the clock for [`TURN`]: a look takes some 30 ns, an event 100 ns and more.
+const LOOK: u32 = 64;
 
 /// The element attached to a port.
 #[derive(Clone, Copy)]
@@ -75,8 +82,11 @@ pub struct Engine {
     /// Union-find forest of the joined switches: each entry points towards the root of its tree.
     trees: Vec<u32>,
     names: BTreeSet<(&'static str, String)>,
-    changes: BTreeMap<u32, Change>,
+    /// Changes to come, each with its time.
+    changes: BTreeMap<u32, (Instant, Change)>,
     next_change: u32,
+    /// Links that were taken out.
+    disconnected: BTreeSet<u32>,
     work: VecDeque<HandOver>,
     arrivals: Vec<Instant>,
     gathering: Gathering,
@@ -101,6 +111,7 @@ impl Engine {
             names: BTreeSet::new(),
             changes: BTreeMap::new(),
             next_change: 0,
+            disconnected: BTreeSet::new(),
             work: VecDeque::with_capacity(64),
             arrivals: Vec::with_capacity(64),
             gathering: Gathering::on(false),
@@ -131,12 +142,15 @@ impl Engine {
     }
 
     /// Lets segments that reach a port be handed over together ([`LinkSettings::coalesce_ns`]).
-    /// Applies to links that are connected later.
     ///
     /// # Panics
     /// If the port belongs to another engine.
     pub fn let_gather(&mut self, port: PortId, gathers: Gathers) {
         self.ports[port.index()].gathers = gathers;
+        // The wires of a link have neighbouring numbers.
+        if let Some(Out::Wire(wire)) = self.ports[port.index()].out {
+            self.wires[(wire ^ 1) as usize].let_gather(gathers);
+        }
     }
 
     /// Tells whether the host that drives the engine is busy with it: on busy links segments are then
@@ -181,6 +195,34 @@ impl Engine {
         forward: &LinkSettings,
         backward: &LinkSettings,
     ) -> Result<LinkId, Error> {
+        let inner = self.check_connection(name, a, b, (forward, backward))?;
+        self.take_name("link", name)?;
+        self.join_ends(a, b, number(self.wires.len()));
+        let id = LinkId(number(self.wires.len() / 2));
+        for (from, to, settings) in [(a, b, forward), (b, a, backward)] {
+            let wire = number(self.wires.len());
+            let (waits_for_last, gathers) = self.hand_over_at(to);
+            let begins = matches!(from, End::Port(_));
+            let place =
+                WirePlace { number: wire, name, seed: self.seed, begins, to, waits_for_last, gathers };
+            self.wires.push(Wire::new(place, settings, self.calendar.now()));
+            self.ledger.wires.push(WireAccount::default());
+            match from {
+                End::Port(port) => self.ports[port.index()].out = Some(Out::Wire(wire)),
+                End::Switch(switch) => self.switches[switch.index()].join(wire, to, inner),
+            }
+        }
+        Ok(id)
+    }
+
+    /// Checks a link before it is connected. Returns true if it joins two switches of an area.
+    fn check_connection(
+        &self,
+        name: &str,
+        a: End,
+        b: End,
+        (forward, backward): (&LinkSettings, &LinkSettings),
+    ) -> Result<bool, Error> {
         forward.check()?;
         backward.check()?;
         self.check_end(a)?;
@@ -194,32 +236,17 @@ impl Engine {
                 return Err(Error::Loop { link: name.into() });
             }
         }
-        self.take_name("link", name)?;
+        Ok(inner)
+    }
+
+    /// Tells the switches at two ends that a link joins them; `wire` leads from `a` to `b`.
+    fn join_ends(&mut self, a: End, b: End, wire: u32) {
         if let (End::Switch(a), End::Switch(b)) = (a, b) {
             let (a, b) = (self.root(a.0), self.root(b.0));
             self.trees[b as usize] = a;
         }
-        self.join_areas(a, b, number(self.wires.len()));
+        self.join_areas(a, b, wire);
         self.shortcuts.forget(&mut self.switches, &mut self.ledger);
-        let id = LinkId(number(self.wires.len() / 2));
-        for (from, to, settings) in [(a, b, forward), (b, a, backward)] {
-            let wire = number(self.wires.len());
-            let waits_for_last = matches!(to, End::Port(port) if !self.ports[port.index()].transit);
-            let gathers = match to {
-                End::Port(port) => self.ports[port.index()].gathers,
-                End::Switch(_) => Gathers::default(),
-            };
-            let begins = matches!(from, End::Port(_));
-            let place =
-                WirePlace { number: wire, name, seed: self.seed, begins, to, waits_for_last, gathers };
-            self.wires.push(Wire::new(place, settings, self.calendar.now()));
-            self.ledger.wires.push(WireAccount::default());
-            match from {
-                End::Port(port) => self.ports[port.index()].out = Some(Out::Wire(wire)),
-                End::Switch(switch) => self.switches[switch.index()].join(wire, to, inner),
-            }
-        }
-        Ok(id)
     }
 
     /// Sets the VLANs that a link carries at the switch where `direction` begins. The first such
@@ -262,6 +289,7 @@ impl Engine {
         self.shortcuts.settle(&mut self.switches, &mut self.ledger);
         for (wire, account) in self.wires.iter().zip(&mut self.ledger.wires) {
             account.queue = wire.queued(self.calendar.now());
+            account.busy = wire.busy(self.calendar.now());
         }
         &self.ledger
     }
@@ -308,11 +336,16 @@ impl Engine {
     /// Like [`Engine::advance`], but driven by a wall clock, so that events may be late. A wire
     /// with a constant rate then recovers lateness at little more than its rate, or at once of frames
     /// that keep their times, and pauses for the rest ([`WireAccount::paused`]).
-    pub fn advance_on(&mut self, clock: &dyn Clock, until: Instant, egress: &mut dyn Egress) {
-        self.run(until, Some(clock), egress);
+    ///
+    /// Returns false if events of this time are left because it took [`TURN`] without them: the
+    /// caller then sees to others, and calls again. Time stands at the last event.
+    pub fn advance_on(&mut self, clock: &dyn Clock, until: Instant, egress: &mut dyn Egress) -> bool {
+        self.run(until, Some(clock), egress)
     }
 
-    fn run(&mut self, until: Instant, clock: Option<&dyn Clock>, egress: &mut dyn Egress) {
+    fn run(&mut self, until: Instant, clock: Option<&dyn Clock>, egress: &mut dyn Egress) -> bool {
+        let mut events = 0u32;
+        let mut begun = Instant::NEVER;
         while let Some((key, event)) = self.calendar.pop(until) {
             let mut context = Context {
                 now: key.at,
@@ -335,7 +368,7 @@ impl Engine {
                 }
                 Event::Medium(medium) => self.media[medium as usize].wake(&mut context),
                 Event::Change(index) => {
-                    if let Some(change) = self.changes.remove(&index) {
+                    if let Some((_, change)) = self.changes.remove(&index) {
                         if !matches!(change, Change::Radio(..)) {
                             self.shortcuts.forget(switches, context.ledger);
                         }
@@ -350,10 +383,19 @@ impl Engine {
             }
             context.arrivals.clear();
             self.shortcuts.invalidate_if(&mut context.ways_changed);
+            events += 1;
+            if let (Some(clock), 0) = (clock, events % LOOK) {
+                let now = clock.now();
+                begun = begun.min(now);
+                if now.since(begun) >= TURN && self.calendar.next_at().is_some_and(|next| next <= until) {
+                    return false;
+                }
+            }
         }
         if until < Instant::NEVER {
             self.calendar.pass(until);
         }
+        true
     }
 
     /// Counts the frames inside the engine, in queues and on wires. The result equals

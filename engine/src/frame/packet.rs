@@ -29,6 +29,23 @@ pub(crate) fn ecn(octets: &[u8]) -> Ecn {
     }
 }
 
+/// True if a packet is identified for low latency: ECT(1) or CE (RFC 9331, section 5.1).
+pub(crate) fn is_low_latency(octets: &[u8]) -> bool {
+    match header(octets) {
+        Some((4, at)) => octets[at + 1] & 1 == 1,
+        Some((_, at)) => octets[at + 1] >> 4 & 1 == 1,
+        None => false,
+    }
+}
+
+/// Reads the DSCP (RFC 2474) from the octets of a frame; `None` if it is no IP packet.
+pub(crate) fn dscp(octets: &[u8]) -> Option<u8> {
+    match header(octets)? {
+        (4, at) => Some(octets[at + 1] >> 2),
+        (_, at) => Some((octets[at] & 0xf) << 2 | octets[at + 1] >> 6),
+    }
+}
+
 /// Writes the mark Congestion Experienced into an IP packet and corrects the header checksum of
 /// IPv4 (RFC 1624, equation 3).
 pub(crate) fn mark(octets: &mut [u8]) {
@@ -54,11 +71,7 @@ pub(crate) fn mark(octets: &mut [u8]) {
 /// `salt` makes it unpredictable to senders.
 pub(crate) fn flow(octets: &[u8], salt: u64) -> u32 {
     let mut hash = salt;
-    let mut mix = |range: Range<usize>| {
-        for octet in octets.get(range).unwrap_or(&[]) {
-            hash = (hash ^ u64::from(*octet)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
+    let mut mix = |range: Range<usize>| hash = mixed(hash, octets, range);
     match header(octets) {
         Some((4, at)) => {
             mix(at + 9..at + 10);
@@ -78,7 +91,27 @@ pub(crate) fn flow(octets: &[u8], salt: u64) -> u32 {
         }
         None => mix(0..14),
     }
-    // The last step of SplitMix64: each input bit affects every bit of the result.
+    spread(hash)
+}
+
+/// Hashes of the source and of the destination: of IP, or the MAC addresses of other frames.
+pub(crate) fn hosts(octets: &[u8], salt: u64) -> (u32, u32) {
+    let (source, destination) = match header(octets) {
+        Some((4, at)) => (at + 12..at + 16, at + 16..at + 20),
+        Some((_, at)) => (at + 8..at + 24, at + 24..at + 40),
+        None => (6..12, 0..6),
+    };
+    (spread(mixed(salt, octets, source)), spread(mixed(salt, octets, destination)))
+}
+
+/// Adds octets to a hash (FNV-1a).
+fn mixed(hash: u64, octets: &[u8], range: Range<usize>) -> u64 {
+    let octets = octets.get(range).unwrap_or(&[]);
+    octets.iter().fold(hash, |hash, octet| (hash ^ u64::from(*octet)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// The last step of SplitMix64: each input bit affects every bit of the result.
+fn spread(hash: u64) -> u32 {
     let z = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     #[allow(clippy::cast_possible_truncation)] // the high half

@@ -4,7 +4,7 @@
 //! wire like any other. The draws for each frame have a fixed order: loss; then, if it is not lost,
 //! duplication, corruption, reordering, jitter. A disabled model draws nothing.
 
-use crate::math;
+use crate::math::{self, float};
 use crate::random::Stream;
 use crate::settings::{Jitter, LinkSettings, Loss};
 
@@ -159,11 +159,6 @@ impl Jitter {
             }
         }
     }
-}
-
-#[allow(clippy::cast_precision_loss)] // a day in nanoseconds is below 2^53
-fn float(value: u64) -> f64 {
-    value as f64
 }
 
 /// Rounds to whole nanoseconds; saturates at the limits of the type.

@@ -31,6 +31,18 @@ impl InFlight {
         let rest = frame.part(frame.first + count, frame.count - count);
         (Self { frame: head, at, last: after(count - 1) }, Self { frame: rest, at: after(count), last })
     }
+
+    /// Splits after the first `count` frames; either part may be empty.
+    pub fn cut(self, count: u16, pool: &mut Pool) -> (Option<Self>, Option<Self>) {
+        match count {
+            0 => (None, Some(self)),
+            count if count >= self.frame.count => (Some(self), None),
+            count => {
+                let (head, rest) = self.split(count, pool);
+                (Some(head), Some(rest))
+            }
+        }
+    }
 }
 
 /// A frame; or consecutive segments of a super-frame that arrive one after the other, each at its

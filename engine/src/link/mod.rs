@@ -1,5 +1,6 @@
 //! Links: the path of a frame through one direction, from the queue to the far end.
 
+pub(crate) mod bucket;
 pub(crate) mod charge;
 pub(crate) mod impairments;
 pub(crate) mod in_flight;

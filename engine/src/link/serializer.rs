@@ -1,5 +1,6 @@
 //! Serialization: exact transmission times for constant and trace-driven rates.
 
+use crate::link::bucket::Bucket;
 use crate::settings::Rate;
 use crate::time::{Instant, Span};
 
@@ -10,7 +11,15 @@ const NANOS: u64 = 1_000_000_000;
 pub(crate) enum Serializer {
     Unlimited,
     Constant(Constant),
+    Bucket(Box<Shaper>),
     Trace(Box<Trace>),
+}
+
+/// A token bucket, and the rate in bit/s at which its bursts leave, if it has one.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaper {
+    bucket: Bucket,
+    peak: Option<u64>,
 }
 
 /// A constant rate. The exact end of the last transmission is `floor + rest / rate` ns, so that
@@ -46,6 +55,10 @@ impl Serializer {
             Rate::BitsPerSecond(rate) => {
                 Self::Constant(Constant { rate: *rate, floor: free.nanos(), rest: 0 })
             }
+            Rate::TokenBucket { bits_per_second, burst_octets, peak_bits_per_second } => {
+                let bucket = Bucket::new(*bits_per_second, *burst_octets);
+                Self::Bucket(Box::new(Shaper { bucket, peak: *peak_bits_per_second }))
+            }
             Rate::Trace { opportunities_ns, period_ns, octets } => Self::Trace(Box::new(Trace {
                 opportunities: opportunities_ns.clone(),
                 period: *period_ns,
@@ -63,6 +76,7 @@ impl Serializer {
         match self {
             Self::Unlimited => now,
             Self::Constant(constant) => constant.send(now, behind, octets),
+            Self::Bucket(shaper) => shaper.send(now, octets),
             Self::Trace(trace) => trace.send(now, octets),
         }
     }
@@ -85,7 +99,7 @@ impl Serializer {
     pub fn length(&self, octets: u64) -> Option<Span> {
         match self {
             Self::Constant(constant) => Some(Span::from_nanos(octets * 8 * NANOS / constant.rate)),
-            Self::Unlimited | Self::Trace(_) => None,
+            Self::Unlimited | Self::Bucket(_) | Self::Trace(_) => None,
         }
     }
 
@@ -98,11 +112,20 @@ impl Serializer {
         match self {
             Self::Unlimited => None,
             Self::Constant(constant) => Some(constant.rate),
+            Self::Bucket(shaper) => Some(shaper.bucket.rate()),
             Self::Trace(trace) => {
                 let bits = u128::from(trace.octets) * 8 * trace.opportunities.len() as u128;
                 u64::try_from(bits * u128::from(NANOS) / u128::from(trace.period)).ok()
             }
         }
+    }
+}
+
+impl Shaper {
+    fn send(&mut self, now: Instant, octets: u64) -> Instant {
+        let begin = self.bucket.take(now, octets);
+        let length = self.peak.map_or(0, |peak| (octets * 8 * NANOS).div_ceil(peak));
+        begin + Span::from_nanos(length)
     }
 }
 

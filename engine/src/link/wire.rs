@@ -30,6 +30,7 @@ use crate::element::{Direction, End, LinkId, Place, PortId};
 use crate::engine::context::{Context, Event, HandOver, source};
 use crate::frame::{ETHERNET_HEADER, Frame};
 use crate::ledger::Tally;
+use crate::link::bucket::Bucket;
 use crate::link::charge::Charge;
 use crate::link::impairments::Impairments;
 use crate::link::in_flight::{InFlight, InFlightQueue};
@@ -40,7 +41,7 @@ use crate::link::receiver::Receiver;
 use crate::link::serializer::Serializer;
 use crate::link::wire::gather::Gathers;
 use crate::random::Stream;
-use crate::settings::{Carrier, Late, LinkSettings, Segments};
+use crate::settings::{Carrier, Jitter, Late, LinkSettings, Segments};
 use crate::time::{Instant, Span};
 
 /// Context of a wire in its engine.
@@ -66,6 +67,11 @@ fn delay(settings: &LinkSettings) -> Span {
     Span::from_nanos(settings.delay_ns.saturating_add(settings.receiver.latency_ns))
 }
 
+/// The policer of a link, with a full bucket.
+fn policer(settings: &LinkSettings) -> Option<Bucket> {
+    settings.policer.as_ref().map(|policer| Bucket::new(policer.bits_per_second, policer.burst_octets))
+}
+
 /// One direction of a link.
 pub(crate) struct Wire {
     number: u32,
@@ -85,12 +91,15 @@ pub(crate) struct Wire {
     mtu: u32,
     carried: bool,
     queue: Queue,
+    policer: Option<Bucket>,
     impairments: Impairments,
     receiver: Receiver,
     /// Pause of the sender after a frame.
     gap: Span,
     /// When the wire becomes free.
     free: Instant,
+    /// Time for which transmissions until `free` have occupied the wire.
+    occupied: Span,
     /// End of a pause that began while there was nothing to send.
     shut: Instant,
     deadline: Deadline,
@@ -130,6 +139,7 @@ impl Wire {
             up: true,
             bare: false,
             queue: Queue::new(&settings.queue, &serializer, charge, stream("queue")),
+            policer: policer(settings),
             impairments: Impairments::new(stream("wire"), settings),
             receiver: Receiver::new(stream("receiver"), &settings.receiver),
             gap: Span::from_nanos(settings.gap_ns),
@@ -140,6 +150,7 @@ impl Wire {
             carried: settings.segments == Segments::Carried,
             settings: Box::new(settings.clone()),
             free: now,
+            occupied: Span::ZERO,
             shut: now,
             deadline: Deadline::default(),
             in_flight: InFlightQueue::default(),
@@ -157,6 +168,11 @@ impl Wire {
         wire.ahead = wire.looks_ahead();
         wire.bare = wire.is_bare(now);
         wire
+    }
+
+    /// Least time from the entry of a frame to its arrival at the far end.
+    pub fn lookahead(&self) -> Span {
+        if matches!(self.settings.jitter, Jitter::None) { self.delay } else { Span::ZERO }
     }
 
     /// True if the link is up.
@@ -208,6 +224,26 @@ impl Wire {
         self.queue.tally_at(now)
     }
 
+    /// Time until `now` for which frames occupied the wire, with their overhead and the gap behind them.
+    ///
+    /// Transmissions that were begun in advance follow each other without a gap until the wire is free.
+    /// After a pause of a wire whose host was late it lags behind by the pause until the wire is free.
+    pub fn busy(&self, now: Instant) -> Span {
+        self.occupied.saturating_sub(self.free.since(now))
+    }
+
+    /// Lets the wire lead to another end, which gets the frames in flight too.
+    pub fn lead_to(&mut self, now: Instant, to: End, waits_for_last: bool, gathers: Gathers) {
+        (self.to, self.waits_for_last) = (to, waits_for_last);
+        self.let_gather(gathers);
+        self.bare = self.is_bare(now);
+    }
+
+    /// Lets the wire lead away from a port, or from a switch.
+    pub fn begin(&mut self, at_port: bool) {
+        self.begins = at_port;
+    }
+
     /// Applies new settings.
     pub fn change(&mut self, context: &mut Context, settings: &LinkSettings) {
         self.take_back(context, context.now);
@@ -217,6 +253,9 @@ impl Wire {
         self.charge = Charge::new(settings);
         let old = &self.settings.queue;
         self.queue.change(context, self.place, old, &settings.queue, &self.serializer, self.charge);
+        if settings.policer != self.settings.policer {
+            self.policer = policer(settings);
+        }
         self.impairments.change(settings);
         self.receiver.change(&settings.receiver);
         self.pacing.change(settings.late);
@@ -339,6 +378,7 @@ impl Wire {
             && self.gap == Span::ZERO
             && !self.impairments.any
             && !self.receiver.any()
+            && self.policer.is_none()
             && self.queue.is_empty()
             && self.in_flight.next().is_none()
             && self.free.max(self.shut).max(self.newest) <= now
@@ -368,6 +408,7 @@ impl Wire {
         let (mut first, mut last) = self.occupy(now, behind, &frame);
         self.load.sent(now.since(self.free), last.since(now), self.coalesce, context.gathering);
         self.free = last + self.gap;
+        self.occupied += self.free.since(now);
         self.serializer.pause(self.gap);
         if flight.last > now {
             // A run that was carried here and whose later segments are still arriving: the wire is

@@ -2,11 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mobility::{Position, Static};
-use super::phy::Channel;
-use super::scan::Order;
-use super::settings::{Membership, RateSettings, Roaming, SettingsError, tuned};
-use super::{Medium, Outside, Policed, RadioId, RadioSettings, SlotSettings, rate, uncontended};
+use crate::math::linear;
+use crate::medium::mobility::{Position, Static};
+use crate::medium::outside::Outside;
+use crate::medium::phy::Channel;
+use crate::medium::radio::scan_state::Order;
+use crate::medium::settings::error::SettingsError;
+use crate::medium::settings::radio::{Membership, RadioSettings, RateSettings, Roaming, tuned};
+use crate::medium::slices::policer::Policed;
+use crate::medium::slices::slots::SlotSettings;
+use crate::medium::types::RadioId;
+use crate::medium::{Medium, rate, uncontended};
 use crate::time::Span;
 
 /// A change of a radio.
@@ -53,7 +59,8 @@ impl Medium {
     /// # Errors
     /// Names the invalid setting.
     pub fn check(&self, radio: RadioId, change: &RadioChange) -> Result<(), SettingsError> {
-        let state = &self.radios[radio.index()];
+        self.check_present(radio)?;
+        let state = &self.core.radios[radio.index()];
         let with = |settings: RadioSettings| settings.check(&state.name).map(|_| ());
         if self.uncontended.is_some() {
             return match change {
@@ -85,7 +92,7 @@ impl Medium {
                     range: "radios without a hopping sequence",
                 })
             }
-            RadioChange::Channel(number) => tuned(&state.name, state.phy, *number).map(|_| ()),
+            RadioChange::Channel(number) => tuned(&state.name, state.bands(), *number).map(|_| ()),
             RadioChange::Rate(_) | RadioChange::Scan { .. }
                 if state.settings.membership == Membership::Wlan =>
             {
@@ -132,7 +139,9 @@ impl Medium {
                 with(settings)
             }
             RadioChange::Scan { channels, dwell_ns, .. } => {
-                channels.iter().try_for_each(|&number| tuned(&state.name, state.phy, number).map(|_| ()))?;
+                channels
+                    .iter()
+                    .try_for_each(|&number| tuned(&state.name, state.bands(), number).map(|_| ()))?;
                 let roaming = Roaming { ssid: "any".to_owned(), dwell_ns: *dwell_ns, ..Roaming::default() };
                 with(RadioSettings { membership: Membership::Station(roaming), ..state.settings.clone() })
             }
@@ -157,15 +166,17 @@ impl Medium {
             }
             _ => self.wake(index),
         }
-        let state = &mut self.radios[index];
+        let state = self.core.radios.awake(index);
         match change {
             RadioChange::Power(power_dbm) => {
                 state.settings.power_dbm = *power_dbm;
-                self.reach.places[index].eirp_dbm = power_dbm + state.settings.gain_dbi;
-                self.reach.power_changed(index);
+                state.receiver.sense = linear(state.settings.energy_threshold_dbm(state.layer.phy));
+                self.core.reach.places[index].eirp_dbm = power_dbm + state.settings.gain_dbi;
+                self.core.reach.power_changed(index);
+                self.core.listen(index, self.core.now);
             }
             RadioChange::Channel(number) => {
-                if let Ok(channel) = tuned(&state.name, state.phy, *number) {
+                if let Ok(channel) = tuned(&state.name, state.bands(), *number) {
                     state.settings.channel = *number;
                     match &mut state.scan {
                         Some(scan) => scan.home = channel,
@@ -174,15 +185,15 @@ impl Medium {
                 }
             }
             RadioChange::Rate(settings) => {
-                state.rate = rate::controller(settings, state.phy);
                 state.settings.rate = settings.clone();
+                state.rate = rate::controller(&state.settings, state.layer.phy);
                 if let (Some(state), RateSettings::Unmodulated(rate)) = (&mut self.uncontended, settings) {
-                    state.set_rate(index, *rate, self.now);
+                    state.set_rate(index, *rate, self.core.now);
                 }
             }
             RadioChange::Ssid(ssid) => self.seek(index, ssid),
             RadioChange::Scan { channels, active, dwell_ns } => {
-                let phy = state.phy;
+                let phy = state.layer.phy;
                 let order = Order {
                     channels: match channels.as_slice() {
                         [] => Channel::all(phy.bands).collect(),
@@ -207,13 +218,13 @@ impl Medium {
             RadioChange::Slots(slots) => self.set_slots(index, slots.as_ref()),
             RadioChange::RtsOctets(octets) => state.settings.rts_octets = *octets,
             RadioChange::Position(place) => {
-                self.reach.places[index].mobility = Box::new(Static(*place));
-                self.reach.moved(index, self.now);
+                self.core.reach.places[index].mobility = Box::new(Static(*place));
+                self.core.reach.moved(index, self.core.now);
                 self.soak(index);
                 let siblings: Vec<usize> = self.siblings(index).collect();
                 for sibling in siblings {
-                    self.reach.places[sibling].mobility = Box::new(Static(*place));
-                    self.reach.moved(sibling, self.now);
+                    self.core.reach.places[sibling].mobility = Box::new(Static(*place));
+                    self.core.reach.moved(sibling, self.core.now);
                     self.soak(sibling);
                 }
             }
@@ -227,18 +238,22 @@ impl Medium {
 
     /// Turns a radio on or off, as its node and its grant say.
     pub(super) fn follow_switch(&mut self, index: usize) {
-        let radio = &mut self.radios[index];
-        let on = radio.wanted_on && radio.policer.as_ref().is_none_or(|policer| policer.assigned);
+        let radio = self.core.radios.awake(index);
+        let on = radio.wanted_on && radio.hold.policer.as_ref().is_none_or(|policer| policer.assigned);
         if radio.switched_on != on {
             radio.switched_on = on;
-            self.reach.places[index].up = on;
-            self.reach.retuned();
+            self.core.reach.places[index].up = on;
+            self.core.reach.retuned();
+            if on {
+                self.resume_hops(index);
+                self.resume_windows(index);
+            }
         }
     }
 
     /// Ends what a radio did that was turned on or off.
     fn switched(&mut self, index: usize, outside: &mut impl Outside) {
-        if !self.radios[index].switched_on {
+        if !self.core.radios[index].switched_on {
             self.break_off(index);
             self.flush(index, outside);
         }
@@ -248,7 +263,7 @@ impl Medium {
 
     /// Brings a radio that follows its grant within it.
     fn follow_grant(&mut self, radio: RadioId, policed: &Policed, outside: &mut impl Outside) {
-        let settings = &self.radios[radio.index()].settings;
+        let settings = &self.core.radios[radio.index()].settings;
         if settings.membership == Membership::Wlan {
             return;
         }
@@ -264,21 +279,21 @@ impl Medium {
     /// Tunes a radio to a channel.
     pub(super) fn retune(&mut self, index: usize, channel: Channel) {
         // The sequence of a radio that hops decides.
-        if self.reach.places[index].channel == channel || self.radios[index].hops.is_some() {
+        if self.core.reach.places[index].channel == channel || self.core.radios[index].hops.is_some() {
             return;
         }
-        if self.radios[index].wideband.is_some() {
-            return self.tune(index, channel);
+        if self.core.radios[index].wideband.is_some() {
+            return self.tune_when_free(index, channel);
         }
         self.dissolve_clusters();
-        self.reach.places[index].channel = channel;
+        self.core.reach.places[index].channel = channel;
         // The loss of its signal may differ at another frequency.
-        self.reach.power_changed(index);
-        self.reach.retuned();
+        self.core.reach.power_changed(index);
+        self.core.reach.retuned();
         self.end_receptions(index);
         self.follow_channel(index);
         self.soak(index);
-        self.timers.set(index, self.radios[index].next_at());
+        self.core.arm(index);
         self.review_card_of(index);
     }
 }

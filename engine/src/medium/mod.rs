@@ -17,85 +17,73 @@ pub mod mobility;
 pub mod phy;
 pub mod propagation;
 pub mod rate;
+pub mod wlan;
 
 mod air;
-mod airtime;
 mod bss;
-pub mod capture;
 mod card;
 mod change;
 mod cluster;
-mod codes;
-mod collision;
-mod gap;
-pub mod header;
-mod hearing;
-mod hops;
-mod index;
-mod interworking;
-mod joint_processing;
-mod laws;
-mod leakage;
-mod listeners;
+mod errors;
 mod mac;
-pub mod management;
-mod motions;
+mod monitor;
 mod noise;
 mod outside;
-mod peers;
-mod police;
 mod radio;
 mod reach;
+mod refit;
 mod scan;
 mod settings;
 mod setup;
-mod shares;
-mod slots;
-mod sniff;
+mod shared;
+mod signal;
+mod slices;
 mod timers;
-pub mod translation;
+mod types;
 mod uncontended;
-mod wideband;
-mod windows;
-pub mod wlan;
 
-pub use airtime::Airtime;
-pub use card::{CardCounts, CardSettings};
+pub use card::settings::{CardCounts, CardSettings};
 pub use change::RadioChange;
-pub use codes::CodeSettings;
-pub use hops::HopSettings;
-pub use laws::{
+pub use monitor::{ChannelAirtime, capture};
+pub use noise::NoiseSettings;
+pub use outside::Outside;
+pub use radio::RadioCounts;
+pub use radio::airtime::Airtime;
+pub use radio::peers::PeerCounts;
+pub use radio::scan_state::{Scanned, Sighting};
+pub use reach::leakage::{Leakage, LeakageSettings};
+pub use settings::error::SettingsError;
+pub use settings::medium::{
     CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
     WallSettings,
 };
-pub use leakage::{Leakage, LeakageSettings};
-pub use motions::MobilitySettings;
-pub use noise::NoiseSettings;
-pub use outside::Outside;
-pub use peers::PeerCounts;
-pub use police::{ChannelUse, Police, Policed, Violated, Violation};
-pub use radio::{Kind, RadioCounts, RadioId, To};
-pub use scan::{Scanned, Sighting};
-pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
-pub use slots::SlotSettings;
-pub use sniff::ChannelAirtime;
+pub use settings::mobility::MobilitySettings;
+pub use settings::radio::{Membership, RadioSettings, RateSettings, Roaming};
+pub use slices::codes::CodeSettings;
+pub use slices::hops::HopSettings;
+pub use slices::policer::{ChannelUse, Police, Policed, Violated, Violation};
+pub use slices::slots::SlotSettings;
+pub use types::{Kind, RadioId, To};
 pub use uncontended::AccessSettings;
 
 use std::collections::BTreeMap;
 
-use crate::calendar::Calendar;
 use crate::frame::Frame;
 use crate::time::{Instant, Span};
 
-use air::Sending;
-use bss::Cell;
-use cluster::{Cluster, ClusterId};
-use error::{Decoder, ErrorModel, Standard};
+use air::Air;
+use bss::cell::Cell;
+use card::state::Card;
+use cluster::Clusters;
+use errors::Errors;
 use mobility::{Mobility, Position};
+use monitor::Monitor;
 use propagation::{Fading, PathLoss};
-use radio::Radio;
 use reach::{Place, Reach};
-use timers::Timers;
+use shared::Core;
+use signal::ClusterId;
+use slices::Slices;
+use slices::hops::Hopping;
 use uncontended::Uncontended;
 
 /// An event of a medium.
@@ -135,47 +123,21 @@ enum Event {
 pub struct Medium {
     seed: u64,
     name: String,
-    now: Instant,
-    radios: Vec<Radio>,
+    core: Core,
     addresses: BTreeMap<[u8; 6], RadioId>,
-    reach: Reach,
     fading: Fading,
-    error: Box<dyn ErrorModel>,
-    /// One decoder for each physical layer in use, in their order of appearance.
-    decoders: Vec<Decoder>,
-    decoder_names: Vec<&'static str>,
-    /// Frame error rates of pairs, sender first.
-    frame_errors: BTreeMap<(u32, u32), f64>,
-    /// Frames on the air; numbers are reused.
-    air: Vec<Option<Sending>>,
-    free: Vec<u32>,
-    spare: Vec<Vec<reach::Heard>>,
+    errors: Errors,
+    air: Air,
+    clusters: Clusters,
+    slices: Slices,
+    hopping: Hopping,
+    cards: Vec<Card>,
     noises: Vec<noise::Source>,
-    cards: Vec<card::Card>,
-    channels: sniff::Channels,
+    monitor: Monitor,
+    /// True once a radio aggregates frames: clusters do not represent that.
+    aggregates: bool,
     /// Queues of the radios, if the medium has no channel access.
     uncontended: Option<Box<Uncontended>>,
-    /// Lengths of dwells of hopping radios in nanoseconds; and, kept to reuse the allocation, the
-    /// radios that hopped last.
-    dwells: Vec<u64>,
-    hopped: Vec<usize>,
-    /// Slices and their violations.
-    registry: police::Registry,
-    /// Slices that share channels by weights.
-    groups: Vec<shares::Group>,
-    sniffing: bool,
-    calendar: Calendar<Event>,
-    timers: Timers,
-    clusters: Vec<Cluster>,
-    /// When the first sleeping radio of each cluster may send.
-    access_timers: Timers,
-    /// Counts dissolutions of clusters, and the frames since the last one.
-    generation: u64,
-    stable_frames: u32,
-    /// Number of receptions that were processed individually.
-    individual_receptions: u64,
-    /// Ranks in a cluster; kept to reuse the allocation.
-    ranks: Vec<usize>,
     /// Octets of an Ethernet frame and of an 802.11 frame; kept to reuse the allocations.
     scratch: (Vec<u8>, Vec<u8>),
 }
@@ -191,35 +153,19 @@ impl Medium {
         Self {
             seed,
             name: name.to_owned(),
-            now: Instant::ZERO,
-            radios: Vec::new(),
+            core: Core::new(Reach::new(loss, FLOOR_DBM)),
             addresses: BTreeMap::new(),
-            reach: Reach::new(loss, FLOOR_DBM),
             fading: Fading::None,
-            error: Box::new(Standard),
-            decoders: Vec::new(),
-            decoder_names: Vec::new(),
-            frame_errors: BTreeMap::new(),
-            air: Vec::new(),
-            free: Vec::new(),
-            spare: Vec::new(),
-            noises: Vec::new(),
+            errors: Errors::default(),
+            air: Air::default(),
+            clusters: Clusters::default(),
+            slices: Slices::default(),
+            hopping: Hopping::default(),
             cards: Vec::new(),
-            channels: sniff::Channels::default(),
+            noises: Vec::new(),
+            monitor: Monitor::default(),
+            aggregates: false,
             uncontended: None,
-            dwells: Vec::new(),
-            hopped: Vec::new(),
-            registry: police::Registry::default(),
-            groups: Vec::new(),
-            sniffing: false,
-            calendar: Calendar::default(),
-            timers: Timers::default(),
-            clusters: Vec::new(),
-            access_timers: Timers::default(),
-            generation: 1,
-            stable_frames: 0,
-            individual_receptions: 0,
-            ranks: Vec::new(),
             scratch: (Vec::new(), Vec::new()),
         }
     }
@@ -228,10 +174,11 @@ impl Medium {
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         let next = self
+            .core
             .timers
             .first_at()
-            .min(self.access_timers.first_at())
-            .min(self.calendar.next_at().unwrap_or(Instant::NEVER));
+            .min(self.clusters.next_at())
+            .min(self.core.calendar.next_at().unwrap_or(Instant::NEVER));
         (next < Instant::NEVER).then_some(next)
     }
 
@@ -245,20 +192,22 @@ impl Medium {
 
     /// Processes the next event if it is due at or before `until`; false if none was.
     pub fn step(&mut self, until: Instant, outside: &mut impl Outside) -> bool {
-        let (timer, access) = (self.timers.first_at(), self.access_timers.first_at());
-        if access < Instant::NEVER && access <= timer.min(self.calendar.next_at().unwrap_or(Instant::NEVER)) {
+        let (timer, access) = (self.core.timers.first_at(), self.clusters.next_at());
+        if access < Instant::NEVER
+            && access <= timer.min(self.core.calendar.next_at().unwrap_or(Instant::NEVER))
+        {
             if access > until {
                 return false;
             }
-            self.now = access;
-            self.calendar.pass(access);
-            self.wake_contenders(self.access_timers.first(), access);
+            self.core.now = access;
+            self.core.calendar.pass(access);
+            self.wake_contenders(self.clusters.first(), access);
             return true;
         }
         // At one instant, transmissions end before others begin.
-        if timer >= self.calendar.next_at().unwrap_or(Instant::NEVER) {
-            let Some((key, event)) = self.calendar.pop(until) else { return false };
-            self.now = key.at;
+        if timer >= self.core.calendar.next_at().unwrap_or(Instant::NEVER) {
+            let Some((key, event)) = self.core.calendar.pop(until) else { return false };
+            self.core.now = key.at;
             match event {
                 Event::End(number) => self.end(key.at, number, outside),
                 Event::Left { radio } => self.left(key.at, radio, outside),
@@ -282,35 +231,36 @@ impl Medium {
         if timer > until {
             return false;
         }
-        debug_assert!(timer >= self.now, "a timer for {timer} fires at {}", self.now);
-        self.now = timer;
-        self.calendar.pass(timer);
-        self.fire(self.timers.first(), timer, outside);
+        debug_assert!(timer >= self.core.now, "a timer for {timer} fires at {}", self.core.now);
+        self.core.now = timer;
+        self.core.calendar.pass(timer);
+        self.fire(self.core.timers.first(), timer, outside);
         true
     }
 
     /// Advances the time to `now`; no earlier event may be pending.
     pub fn pass(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-        self.calendar.pass(now);
+        self.core.now = self.core.now.max(now);
+        self.core.calendar.pass(now);
     }
 
     /// Calls `visit` for every frame inside that is neither delivered nor dropped.
     pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
-        for lane in self.radios.iter().flat_map(|radio| &radio.lanes) {
+        for lane in self.core.radios.iter().flat_map(|radio| &radio.contention.lanes) {
             lane.queue
                 .iter()
                 .filter(|waiting| !waiting.arrived)
                 .filter_map(|w| w.frame.as_ref())
                 .for_each(&mut *visit);
         }
-        for radio in &self.radios {
+        for radio in self.core.radios.iter() {
+            radio.exchange.reorder.values().flat_map(|reorder| reorder.frames()).for_each(&mut *visit);
             if let Cell::AccessPoint { dozing, .. } = &radio.cell {
                 dozing.frames().filter_map(|waiting| waiting.frame.as_ref()).for_each(&mut *visit);
             }
         }
         self.uncontended.iter().flat_map(|state| state.frames()).for_each(&mut *visit);
-        self.calendar.events().for_each(|event| {
+        self.core.calendar.events().for_each(|event| {
             if let Event::Deliver { frame, .. } | Event::DeliverWlan { frame, .. } = event {
                 visit(frame);
             }
@@ -320,7 +270,7 @@ impl Medium {
     /// The present instant of the medium.
     #[must_use]
     pub fn now(&self) -> Instant {
-        self.now
+        self.core.now
     }
 
     /// Sets the mobility model of a radio from the present instant on.
@@ -332,12 +282,12 @@ impl Medium {
         radio: RadioId,
         mut mobility: Box<dyn Mobility>,
     ) -> Result<(), SettingsError> {
-        if !mobility.position(self.now).is_sane() {
-            return Err(SettingsError::Position { radio: self.radios[radio.index()].name.clone() });
+        if !mobility.position(self.core.now).is_sane() {
+            return Err(SettingsError::Position { radio: self.core.radios[radio.index()].name.clone() });
         }
         self.dissolve_clusters();
-        self.reach.places[radio.index()].mobility = mobility;
-        self.reach.moved(radio.index(), self.now);
+        self.core.reach.places[radio.index()].mobility = mobility;
+        self.core.reach.moved(radio.index(), self.core.now);
         self.soak(radio.index());
         self.follow_noise();
         Ok(())
@@ -345,76 +295,76 @@ impl Medium {
 
     /// Position of a radio at the present instant of the medium.
     pub fn position(&mut self, radio: RadioId) -> Position {
-        self.reach.places[radio.index()].mobility.position(self.now)
+        self.core.reach.places[radio.index()].mobility.position(self.core.now)
     }
 
     /// Power in dBm, without fading, at which `to` receives a transmission of `from` now.
     pub fn power_at(&mut self, from: RadioId, to: RadioId) -> f64 {
-        self.reach.path(from.index(), to.index(), self.now).0
+        self.core.reach.path(from.index(), to.index(), self.core.now).0
     }
 
     /// Number of position queries and path loss computations so far: the work that grows with the
     /// number of radios.
     #[must_use]
     pub fn work(&self) -> u64 {
-        self.reach.work()
+        self.core.reach.work()
     }
 
     /// Number of receptions processed individually so far: the work that grows with the number of
     /// radios in range of each other. One record represents the other receptions.
     #[must_use]
     pub fn individual_receptions(&self) -> u64 {
-        self.individual_receptions
+        self.clusters.individual_receptions()
     }
 
     /// Counters of a radio.
     #[must_use]
     pub fn counts(&mut self, radio: RadioId) -> RadioCounts {
         self.wake(radio.index());
-        self.radios[radio.index()].counts
+        self.core.radios[radio.index()].counts
     }
 
     /// Airtime of a radio by state, up to `at`.
     #[must_use]
     pub fn airtime(&mut self, radio: RadioId, at: Instant) -> Airtime {
         self.wake(radio.index());
-        self.radios[radio.index()].account.at(at)
+        self.core.radios[radio.index()].account.at(at)
     }
 
     /// Time in which the station of a radio's stack dozed, up to now.
     #[must_use]
     pub fn dozed(&self, radio: RadioId) -> Span {
-        self.radios[radio.index()].dozing.total(self.now)
+        self.core.radios[radio.index()].dozing.total(self.core.now)
     }
 
     /// Present settings of a radio, including all changes.
     #[must_use]
     pub fn settings(&self, radio: RadioId) -> &RadioSettings {
-        &self.radios[radio.index()].settings
+        &self.core.radios[radio.index()].settings
     }
 
     /// True if a radio is on.
     #[must_use]
     pub fn is_on(&self, radio: RadioId) -> bool {
-        self.radios[radio.index()].switched_on
+        self.core.radios[radio.index()].switched_on
     }
 
     /// True if its node, or an event, wants a radio on. It is off all the same while its slice does not
     /// have it.
     #[must_use]
     pub fn is_wanted_on(&self, radio: RadioId) -> bool {
-        self.radios[radio.index()].wanted_on
+        self.core.radios[radio.index()].wanted_on
     }
 
     /// The channel of a radio.
     #[must_use]
     pub fn channel(&self, radio: RadioId) -> phy::Channel {
-        self.reach.places[radio.index()].channel
+        self.core.reach.places[radio.index()].channel
     }
 
     /// Number of frames in a radio's queues, including the one in transmission.
     #[must_use]
     pub fn queued(&self, radio: RadioId) -> u32 {
-        self.radios[radio.index()].waiting
+        self.core.radios[radio.index()].waiting
     }
 }

@@ -1,9 +1,10 @@
 //! What a medium needs from its environment.
 
-use super::radio::RadioId;
-use super::{capture, wlan};
 use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
+use crate::medium::monitor::capture;
+use crate::medium::types::RadioId;
+use crate::medium::wlan::status::{RxStatus, TxStatus};
 use crate::time::Instant;
 
 /// Environment of a medium: buffers, and the receiver of its frames.
@@ -35,12 +36,16 @@ pub trait Outside {
     fn release(&mut self, frame: Frame);
     /// Delivers a frame to the node of `radio`.
     fn deliver(&mut self, radio: RadioId, at: Instant, frame: Frame);
+    /// Delivers a frame that the medium itself made, for `station`, to the node of `access_point`.
+    fn announce(&mut self, _station: RadioId, access_point: RadioId, at: Instant, frame: Frame) {
+        self.deliver(access_point, at, frame);
+    }
     /// Delivers an 802.11 frame to the node of `radio`.
-    fn deliver_wlan(&mut self, radio: RadioId, at: Instant, frame: Frame, _status: &wlan::RxStatus) {
+    fn deliver_wlan(&mut self, radio: RadioId, at: Instant, frame: Frame, _status: &RxStatus) {
         self.deliver(radio, at, frame);
     }
     /// Reports the outcome of a request of `radio`'s node ([`Medium::offer_wlan`]).
-    fn transmitted(&mut self, _radio: RadioId, _at: Instant, _status: &wlan::TxStatus) {}
+    fn transmitted(&mut self, _radio: RadioId, _at: Instant, _status: &TxStatus) {}
     /// Reports that a frame of `radio` was dropped.
     fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Why);
     /// Reports that a broadcast was delivered to so many radios beyond the first.

@@ -4,104 +4,27 @@
 //! 802.11-2020, 11.1.4). A passive scan waits for beacons, an active scan sends probe requests. A
 //! station scans for its network; any radio scans when its node requests it.
 
-use super::phy::Channel;
-use super::radio::{Kind, Radio, RadioId, To};
-use super::{Event, Medium, Outside};
 use crate::calendar::Class;
+use crate::medium::outside::Outside;
+use crate::medium::radio::Radio;
+use crate::medium::radio::scan_state::{Order, Scan, Scanned, Sighting};
+use crate::medium::types::{Kind, RadioId, To};
+use crate::medium::{Event, Medium};
 use crate::time::Span;
 
 /// Time in which every access point with the usual beacon interval sends a beacon: 100 TU.
 const BEACONS: Span = Span::from_micros(102_400);
 
-/// Parameters of a scan.
-#[derive(Clone, Debug)]
-pub(super) struct Order {
-    pub(super) channels: Vec<Channel>,
-    /// Time on each channel.
-    pub(super) dwell: Span,
-    /// True to send probe requests.
-    pub(super) active: bool,
-    /// SSID to probe for; empty for all.
-    pub(super) ssid: String,
-    /// True if the node requested the scan; false for a station that looks for its network.
-    pub(super) asked: bool,
-}
-
-/// A network found by a scan.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sighting {
-    /// The radio that sent the frames.
-    pub radio: RadioId,
-    /// Its address: the BSSID of an access point.
-    pub network: [u8; 6],
-    /// SSID.
-    pub ssid: String,
-    /// True for an access point; false for a member of an independent cell.
-    pub access_point: bool,
-    /// Channel on which it was received.
-    pub channel: Channel,
-    /// Power of its strongest frame, dBm, before fading.
-    pub signal_dbm: f64,
-    /// Time since it was received, if the result comes from the cache of a card; otherwise 0.
-    pub age: Span,
-}
-
-/// Result of the last scan that a node requested.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scanned {
-    /// Number of completed scans for the node.
-    pub times: u64,
-    /// The radios found, in the order of their first frames.
-    pub found: Vec<Sighting>,
-}
-
-/// A scan in progress.
-#[derive(Debug)]
-pub(super) struct Scan {
-    order: Order,
-    at: usize,
-    /// The channel to return to.
-    pub(super) home: Channel,
-    found: Vec<Sighting>,
-}
-
-impl Scan {
-    /// The SSID it probes for.
-    pub(super) fn ssid(&self) -> &str {
-        &self.order.ssid
-    }
-
-    /// The channel of the present step.
-    pub(super) fn channel(&self) -> Option<Channel> {
-        self.order.channels.get(self.at).copied()
-    }
-
-    /// Records a received radio.
-    pub(super) fn sees(&mut self, sighting: Sighting) {
-        match self
-            .found
-            .iter_mut()
-            .find(|seen| (seen.radio, seen.network) == (sighting.radio, sighting.network))
-        {
-            Some(seen) => {
-                seen.signal_dbm = seen.signal_dbm.max(sighting.signal_dbm);
-                seen.age = seen.age.min(sighting.age);
-            }
-            None => self.found.push(sighting),
-        }
-    }
-}
-
 impl Medium {
     /// Result of the last scan that the radio's node requested.
     #[must_use]
     pub fn scanned(&self, radio: RadioId) -> &Scanned {
-        &self.radios[radio.index()].scanned
+        &self.core.radios[radio.index()].scanned
     }
 
     /// Requests a scan for a node. A scan that is in progress satisfies the request, too.
     pub(super) fn survey(&mut self, index: usize, order: Order) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         if !radio.switched_on {
             return radio.report(Vec::new());
         }
@@ -115,20 +38,20 @@ impl Medium {
 
     /// Wakes a radio after `span`, unless another step of its scan comes first.
     pub(super) fn timer(&mut self, index: usize, span: Span) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         radio.step = radio.step.wrapping_add(1);
         let (number, step) = (u32::try_from(index).unwrap_or(u32::MAX), radio.step);
         let event = Event::Search { radio: number, step };
-        self.calendar.push(self.now + span, Class::Timer, number, event);
+        self.core.calendar.push(self.core.now + span, Class::Timer, number, event);
     }
 
     /// Handles the timer for the next step of a scan.
     pub(super) fn search(&mut self, index: usize, step: u32, outside: &mut impl Outside) {
-        if self.radios[index].step != step {
+        if self.core.radios[index].step != step {
             return;
         }
         self.wake(index);
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         if radio.engaged() {
             // Do not start during an exchange.
             return self.timer(index, Span::from_millis(1));
@@ -137,7 +60,7 @@ impl Medium {
             self.break_off(index);
             return self.start_over(index, outside);
         }
-        if let Some(scan) = &self.radios[index].scan {
+        if let Some(scan) = &self.core.radios[index].scan {
             let left = self.left_to_listen(index, scan.order.dwell);
             if left > Span::ZERO {
                 return self.timer(index, left);
@@ -148,7 +71,7 @@ impl Medium {
                 self.step_done(index, channel);
             }
         }
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         if let Some(scan) = &mut radio.scan {
             scan.at += 1;
             return self.listen_on(index, outside);
@@ -161,8 +84,8 @@ impl Medium {
 
     /// Starts a scan.
     pub(super) fn look(&mut self, index: usize, order: Order, outside: &mut impl Outside) {
-        let home = self.reach.places[index].channel;
-        let radio = &mut self.radios[index];
+        let home = self.core.reach.places[index].channel;
+        let radio = self.core.radios.awake(index);
         radio.away = true;
         radio.scan = Some(Scan { order, at: 0, home, found: Vec::new() });
         self.listen_on(index, outside);
@@ -173,11 +96,11 @@ impl Medium {
         // A probe request that has not been sent is useless on another channel.
         self.withdraw(index, Kind::ProbeRequest);
         while let Some(found) = self.known_step(index) {
-            let Some(scan) = &mut self.radios[index].scan else { return };
+            let Some(scan) = &mut self.core.radios.awake(index).scan else { return };
             found.into_iter().for_each(|sighting| scan.sees(sighting));
             scan.at += 1;
         }
-        let Some(scan) = &self.radios[index].scan else { return };
+        let Some(scan) = &self.core.radios[index].scan else { return };
         let Some(channel) = scan.channel() else { return self.looked(index, outside) };
         let (dwell, active) = (scan.order.dwell, scan.order.active);
         self.retune(index, channel);
@@ -190,18 +113,18 @@ impl Medium {
 
     /// What the radio's card knows about the channel of a step of a node's scan.
     fn known_step(&mut self, index: usize) -> Option<Vec<Sighting>> {
-        let scan = self.radios[index].scan.as_ref().filter(|scan| scan.order.asked)?;
+        let scan = self.core.radios[index].scan.as_ref().filter(|scan| scan.order.asked)?;
         let (channel, ssid) = (scan.channel()?, scan.order.ssid.clone());
         self.answer_step(index, channel, &ssid)
     }
 
     /// Ends a scan of all channels.
     fn looked(&mut self, index: usize, outside: &mut impl Outside) {
-        let Some(scan) = self.radios[index].scan.take() else { return };
+        let Some(scan) = self.core.radios.awake(index).scan.take() else { return };
         if !scan.order.asked {
             return self.decide(index, &scan.found, outside);
         }
-        self.radios[index].report(scan.found);
+        self.core.radios.awake(index).report(scan.found);
         self.retune(index, scan.home);
         self.come_back(index);
         self.go_on(index);
@@ -209,7 +132,7 @@ impl Medium {
 
     /// Ends a node's scan early, with the results so far.
     pub(super) fn break_off(&mut self, index: usize) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         let waited = radio.ordered.take().is_some();
         match radio.scan.take_if(|scan| scan.order.asked) {
             Some(scan) => {
@@ -225,17 +148,17 @@ impl Medium {
 
     /// Returns a radio to its own channel and resumes its data.
     pub(super) fn come_back(&mut self, index: usize) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         radio.away = false;
-        radio.resume(self.now);
-        self.timers.set(index, self.radios[index].next_at());
+        radio.resume(self.core.now);
+        self.core.arm(index);
     }
 
     /// Removes queued frames of this kind, except one in transmission.
     pub(super) fn withdraw(&mut self, index: usize, kind: Kind) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         let under_way = usize::from(radio.engaged());
-        let queue = &mut radio.lanes[0].queue;
+        let queue = &mut radio.contention.lanes[0].queue;
         let before = queue.len();
         let mut place = 0;
         queue.retain(|waiting| {
@@ -244,7 +167,7 @@ impl Medium {
         });
         radio.waiting -= u32::try_from(before - queue.len()).unwrap_or(0);
         radio.set_access();
-        self.timers.set(index, self.radios[index].next_at());
+        self.core.arm(index);
     }
 }
 

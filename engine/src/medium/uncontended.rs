@@ -18,16 +18,18 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::airtime::Doing;
-use super::laws::within;
-use super::propagation::LIGHT;
-use super::radio::{RadioId, To};
-use super::settings::{Membership, RateSettings, SettingsError};
-use super::{Event, Medium, Outside};
 use crate::calendar::Class;
 use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::link::serializer::Serializer;
+use crate::medium::outside::Outside;
+use crate::medium::propagation::LIGHT;
+use crate::medium::radio::airtime::Doing;
+use crate::medium::settings::error::SettingsError;
+use crate::medium::settings::radio::{Membership, RateSettings};
+use crate::medium::settings::range::within;
+use crate::medium::types::{RadioId, To};
+use crate::medium::{Event, Medium};
 use crate::settings::Rate;
 use crate::time::{Instant, Span};
 
@@ -98,6 +100,11 @@ impl AccessSettings {
 }
 
 impl Uncontended {
+    /// Takes over the settings of another one; the queues stay.
+    pub(super) fn follow(&mut self, other: Self) {
+        (self.loss, self.overhead) = (other.loss, other.overhead);
+    }
+
     /// Probability that a frame is lost over this distance in metres.
     fn loss_at(&self, metres: f64) -> f64 {
         let after = self.loss.partition_point(|&(distance, _)| distance < metres);
@@ -169,7 +176,7 @@ impl Medium {
     /// # Errors
     /// Names the invalid setting.
     pub fn set_access(&mut self, access: &AccessSettings) -> Result<(), SettingsError> {
-        debug_assert!(self.radios.is_empty(), "radios are made for the access of their medium");
+        debug_assert!(self.core.radios.is_empty(), "radios are made for the access of their medium");
         self.uncontended = access.build()?.map(Box::new);
         Ok(())
     }
@@ -182,7 +189,7 @@ impl Medium {
         frame: Frame,
         outside: &mut impl Outside,
     ) {
-        let radio = &mut self.radios[id.index()];
+        let radio = self.core.radios.awake(id.index());
         if !radio.switched_on {
             return outside.dropped(id, now, frame, Why::RadioOff);
         }
@@ -207,10 +214,10 @@ impl Medium {
         let Some(frame) = queue.front() else { return };
         let end = serializer.send(now, behind, u64::from(frame.segment_octets(frame.first)) + overhead);
         *last = end;
-        let radio = &mut self.radios[id.index()];
+        let radio = self.core.radios.awake(id.index());
         radio.counts.sent += 1;
         radio.account.turn(now, Doing::Transmitting, false);
-        self.calendar.push(end, Class::Release, id.0, Event::Left { radio: id.0 });
+        self.core.calendar.push(end, Class::Release, id.0, Event::Left { radio: id.0 });
     }
 
     /// The last bit of a radio's first frame has left.
@@ -218,16 +225,16 @@ impl Medium {
         let id = RadioId(radio);
         let Some(state) = &mut self.uncontended else { return };
         let Some(frame) = state.senders[id.index()].queue.pop_front() else { return };
-        self.radios[id.index()].waiting -= 1;
-        self.radios[id.index()].account.turn(now, Doing::Idle, false);
-        if self.radios[id.index()].switched_on {
+        self.core.radios.awake(id.index()).waiting -= 1;
+        self.core.radios.awake(id.index()).account.turn(now, Doing::Idle, false);
+        if self.core.radios[id.index()].switched_on {
             self.spread(id, now, frame, outside);
         } else {
             outside.dropped(id, now, frame, Why::RadioOff);
         }
         outside.finished(id, now);
         // What `finished` offered may have started already.
-        if self.radios[id.index()].account.is(Doing::Idle) {
+        if self.core.radios[id.index()].account.is(Doing::Idle) {
             self.start_sending(id, now, true);
         }
     }
@@ -236,7 +243,7 @@ impl Medium {
     fn spread(&mut self, id: RadioId, now: Instant, frame: Frame, outside: &mut impl Outside) {
         let to = self.address(id, outside.octets(&frame));
         let receivers = match to {
-            Some(To::Group) => 0..self.radios.len(),
+            Some(To::Group) => 0..self.core.radios.len(),
             Some(To::Radio(one)) => one.index()..one.index() + 1,
             _ => 0..0,
         };
@@ -245,14 +252,14 @@ impl Medium {
             match self.reception(id.index(), receiver, now) {
                 Reception::Arrives(after) => {
                     outside.share(&frame);
-                    self.radios[receiver].counts.received += 1;
+                    self.core.radios.awake(receiver).counts.received += 1;
                     let receiver = u32::try_from(receiver).unwrap_or(u32::MAX);
                     let event = Event::Deliver { radio: receiver, frame };
-                    self.calendar.push(now + after, Class::Arrival, receiver, event);
+                    self.core.calendar.push(now + after, Class::Arrival, receiver, event);
                     taken += 1;
                 }
                 Reception::Lost => {
-                    self.radios[receiver].counts.broken += 1;
+                    self.core.radios.awake(receiver).counts.broken += 1;
                     lost = true;
                 }
                 Reception::OutOfRange => {}
@@ -270,19 +277,20 @@ impl Medium {
     /// Decides whether a frame reaches one receiver. Nothing is drawn for a radio out of range, so
     /// that it changes nothing for the others.
     fn reception(&mut self, from: usize, to: usize, now: Instant) -> Reception {
-        if !self.radios[to].switched_on {
+        if !self.core.radios[to].switched_on {
             return Reception::OutOfRange;
         }
         let place = |places: &mut Vec<super::Place>, index: usize| places[index].mobility.position(now);
-        let metres = place(&mut self.reach.places, from).distance(place(&mut self.reach.places, to));
+        let metres =
+            place(&mut self.core.reach.places, from).distance(place(&mut self.core.reach.places, to));
         let Some(state) = &self.uncontended else { return Reception::OutOfRange };
         let pair = (u32::try_from(from).unwrap_or(u32::MAX), u32::try_from(to).unwrap_or(u32::MAX));
-        let of_pair = self.frame_errors.get(&pair).copied().unwrap_or(0.0);
+        let of_pair = self.errors.of_pair(pair.0, pair.1).unwrap_or(0.0);
         let loss = 1.0 - (1.0 - state.loss_at(metres)) * (1.0 - of_pair);
         if loss >= 1.0 {
             return Reception::OutOfRange;
         }
-        if loss > 0.0 && self.radios[from].random.chance(loss) {
+        if loss > 0.0 && self.core.radios.awake(from).random.chance(loss) {
             return Reception::Lost;
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below 10^10 m, positive
@@ -297,8 +305,8 @@ impl Medium {
         let Some(state) = &mut self.uncontended else { return };
         let queue = &mut state.senders[index].queue;
         for frame in queue.drain(1.min(queue.len())..) {
-            self.radios[index].waiting -= 1;
-            outside.dropped(id, self.now, frame, Why::RadioOff);
+            self.core.radios.awake(index).waiting -= 1;
+            outside.dropped(id, self.core.now, frame, Why::RadioOff);
         }
     }
 }

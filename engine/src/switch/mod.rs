@@ -99,6 +99,15 @@ impl Switch {
         }
     }
 
+    /// Detaches a wire that leads away from the switch.
+    pub fn leave(&mut self, wire: u32) {
+        for wires in [&mut self.out, &mut self.edges, &mut self.trunks] {
+            wires.retain(|&other| other != wire);
+        }
+        self.members.remove(&wire);
+        self.forget(wire);
+    }
+
     /// Sets the VLANs of the port at which `wire` begins.
     pub fn set_vlan(&mut self, wire: u32, settings: &VlanSettings) {
         self.members.insert(wire, Member::new(settings));

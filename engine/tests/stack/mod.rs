@@ -108,7 +108,7 @@ pub struct Lab {
 impl Lab {
     pub fn new(seed: u64) -> Self {
         let mut engine = Engine::new(seed);
-        let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.7 };
+        let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: Some(46.7) };
         let medium = Medium::new(engine.seed(), "air", Box::new(loss));
         let medium = engine.add_medium("air", medium).expect("new");
         Self { engine, medium, book: Book::default() }

@@ -117,7 +117,7 @@ pub struct World {
 
 /// The loss of the reference runs: exponent 3, 46.6777 dB at 1 m.
 pub fn reference_loss() -> Box<dyn PathLoss> {
-    Box::new(LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.6777 })
+    Box::new(LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: Some(46.6777) })
 }
 
 /// Settings of the reference runs at a fixed rate, with queues for every frame that a test offers

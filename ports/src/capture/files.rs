@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::stream::Stream;
 use crate::pcapng::{self, Block};
 
 /// The block of a frame that waits.
@@ -25,8 +26,8 @@ struct Part {
 }
 
 enum Target {
-    /// One file.
-    Merged(File),
+    /// One file, or a stream to a reader.
+    Merged(Box<dyn Write + Send>),
     /// A folder with a file for each interface.
     Apart(PathBuf, Vec<Part>),
 }
@@ -37,6 +38,8 @@ pub(super) struct Files {
     /// Octets of the waiting blocks.
     held: Vec<u8>,
     waiting: Vec<Waiting>,
+    /// Counters of interfaces, which follow the last frame.
+    statistics: Vec<(u32, Vec<u8>)>,
     /// Blocks for one file.
     out: Vec<u8>,
 }
@@ -44,17 +47,28 @@ pub(super) struct Files {
 impl Files {
     /// Creates the file, or the folder if the ports are kept `apart`.
     pub fn create(path: &Path, apart: bool) -> io::Result<Self> {
-        let target = if apart {
+        if apart {
             fs::create_dir_all(path)?;
-            Target::Apart(path.to_owned(), Vec::new())
-        } else {
-            let mut file = File::create(path)?;
-            let mut begin = Vec::new();
-            pcapng::section(&mut begin);
-            file.write_all(&begin)?;
-            Target::Merged(file)
-        };
-        Ok(Self { target, held: Vec::new(), waiting: Vec::new(), out: Vec::new() })
+            return Ok(Self::of(Target::Apart(path.to_owned(), Vec::new())));
+        }
+        Self::merged(Box::new(File::create(path)?))
+    }
+
+    /// One file that somebody reads while it is written.
+    pub fn stream(stream: Stream) -> io::Result<Self> {
+        Self::merged(Box::new(stream))
+    }
+
+    fn merged(mut file: Box<dyn Write + Send>) -> io::Result<Self> {
+        let mut begin = Vec::new();
+        pcapng::section(&mut begin);
+        file.write_all(&begin)?;
+        Ok(Self::of(Target::Merged(file)))
+    }
+
+    fn of(target: Target) -> Self {
+        let (held, waiting, statistics, out) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { target, held, waiting, statistics, out }
     }
 
     /// Takes blocks, and writes all frames up to `horizon`, in ns since 1970.
@@ -75,6 +89,7 @@ impl Files {
                     self.held.extend_from_slice(block);
                     self.waiting.push(Waiting { at, interface, start, end: self.held.len() });
                 }
+                (Block::Statistics(interface), _) => self.statistics.push((interface, block.to_vec())),
             }
             blocks = rest;
         }
@@ -83,7 +98,7 @@ impl Files {
 
     /// Writes all frames up to `horizon`, in ns since 1970.
     pub fn write_until(&mut self, horizon: u64) -> io::Result<()> {
-        let Self { target, held, waiting, out } = self;
+        let Self { target, held, waiting, out, .. } = self;
         waiting.sort_by_key(|frame| frame.at);
         let due = waiting.partition_point(|frame| frame.at <= horizon);
         match target {
@@ -116,6 +131,24 @@ impl Files {
             (frame.start, frame.end) = (start, out.len());
         }
         std::mem::swap(held, out);
+        Ok(())
+    }
+
+    /// Writes what waits, and the counters of every interface that has a file.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.write_until(u64::MAX)?;
+        for (interface, mut block) in self.statistics.drain(..) {
+            match &mut self.target {
+                Target::Merged(file) => file.write_all(&block)?,
+                Target::Apart(_, parts) => {
+                    let part = &mut parts[interface as usize];
+                    if part.begin.is_empty() {
+                        pcapng::renumber(&mut block, 0);
+                        part.append(&block)?;
+                    }
+                }
+            }
+        }
         Ok(())
     }
 }
@@ -166,6 +199,7 @@ mod tests {
             match block {
                 Block::Interface(name) => names.push(name.to_owned()),
                 Block::Packet(interface, at) => frames.push((interface, at)),
+                Block::Statistics(_) => {}
             }
             rest = &rest[length..];
         }
@@ -183,6 +217,47 @@ mod tests {
         pcapng::interface(&mut blocks, "a:eth0", ETHERNET, 0);
         pcapng::interface(&mut blocks, "air, channel 36", ETHERNET, 0);
         blocks
+    }
+
+    /// Interfaces of the counters in a file, with its frames before them.
+    fn counters(path: &Path) -> (usize, Vec<u32>) {
+        let octets = fs::read(path).expect("the file is there");
+        let mut begin = Vec::new();
+        pcapng::section(&mut begin);
+        let mut rest = octets.strip_prefix(&begin[..]).expect("a section begins the file");
+        let (mut frames, mut found) = (0, Vec::new());
+        while !rest.is_empty() {
+            let (block, length) = pcapng::first(rest);
+            match block {
+                Block::Packet(..) => {
+                    assert!(found.is_empty(), "counters follow the last frame");
+                    frames += 1;
+                }
+                Block::Statistics(interface) => found.push(interface),
+                Block::Interface(_) => {}
+            }
+            rest = &rest[length..];
+        }
+        (frames, found)
+    }
+
+    #[test]
+    fn counters_of_interfaces_end_each_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut all = [described(), blocks(&[(1, 5), (0, 3)])].concat();
+        for interface in 0..2 {
+            pcapng::statistics(&mut all, interface, 9, 1, 0);
+        }
+        let one = folder.path().join("all.pcapng");
+        let mut files = Files::create(&one, false).expect("the file is new");
+        files.take(&all, 0).expect("written");
+        files.finish().expect("written");
+        assert_eq!(counters(&one), (2, vec![0, 1]));
+        let mut files = Files::create(folder.path(), true).expect("the folder is there");
+        files.take(&all, 0).expect("written");
+        files.finish().expect("written");
+        assert_eq!(counters(&folder.path().join("a.eth0.pcapng")), (1, vec![0]));
+        assert_eq!(counters(&folder.path().join("air.channel.36.pcapng")), (1, vec![0]));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! Frames of ready ports are read in batches that adapt to the size of the previous one. Each frame
 //! is offered at the time of its read, and due events follow at once, so that a busy port delays no
 //! event. All other actions arrive as commands, which are executed between two frames.
+//!
+//! While the engine is behind, ports wait, and commands do not.
 
 use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -145,7 +147,8 @@ impl Driver {
         };
         let (last, polled) = (LAST.0, true);
         let idle_polled = idle_poll.polled();
-        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer, last, polled, idle_polled };
+        let (behind, idle, wake) = (false, idle_polled, Arc::clone(&eventfd));
+        let looper = Loop { driven, orders, eventfd: wake, timer, last, polled, behind, idle_polled: idle };
         let thread = std::thread::Builder::new()
             .name("airloom-engine".into())
             .spawn(move || looper.run())
@@ -165,7 +168,7 @@ impl Driver {
         self.idle_poll.polled().total()
     }
 
-    /// Runs a closure in the loop, with the engine's time advanced to now, and returns its result.
+    /// Runs a closure in the loop, after at most a turn of due events, and returns its result.
     ///
     /// # Errors
     /// [`Error::Stopped`] if the loop has ended.
@@ -196,7 +199,7 @@ impl Driver {
         let thread = self.thread.take()?;
         self.commands = None;
         notify(&self.eventfd);
-        Some(thread.join().map_err(|panic| Error::Panicked(message(&*panic))))
+        Some(thread.join().map_err(|panic| Error::panicked(&*panic)))
     }
 }
 
@@ -204,11 +207,6 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 fn notify(eventfd: &OwnedFd) {
@@ -235,6 +233,8 @@ struct Loop {
     last: Span,
     /// Whether the ports were polled in this turn. Otherwise they are in the next.
     polled: bool,
+    /// Whether events were left at the end of the last advance.
+    behind: bool,
     /// Processor time that is idle but for the threads that poll.
     idle_polled: Polled,
 }
@@ -287,6 +287,8 @@ impl Loop {
                 match self.driven.poller.ready(index) {
                     COMMANDS => stopped = !self.execute(),
                     TIMER => self.timer.expired(),
+                    // Frames that came in now would wait in the engine, without a limit.
+                    _ if self.behind => {}
                     number => {
                         let (frames, octets) = self.take_in(usize::try_from(number).unwrap_or(0), look.since);
                         taken = (taken.0 + frames, taken.1 + octets);
@@ -299,7 +301,7 @@ impl Loop {
             }
             let now = clock.now();
             self.note_backlog(now);
-            self.driven.world.advance(now);
+            self.behind = !self.driven.world.advance(now);
             let again = self.driven.world.edge.notify(now);
             if again < Instant::NEVER {
                 self.timer.arm(again, now);
@@ -458,9 +460,12 @@ impl Loop {
                 }
             };
             ingress.record(now.since(seen), now, number);
-            world.advance(now);
+            self.behind = !world.advance(now);
             frames += 1;
             octets += length;
+            if self.behind {
+                break false;
+            }
         };
         world.edge.notify(clock.now());
         status.current().taken_in += u64::from(frames);
@@ -487,7 +492,7 @@ impl Loop {
             match self.orders.try_recv() {
                 Ok(command) => {
                     let now = self.driven.clock.now();
-                    self.driven.world.advance(now);
+                    self.behind = !self.driven.world.advance(now);
                     command(&mut self.driven);
                 }
                 Err(std::sync::mpsc::TryRecvError::Empty) => return true,

@@ -8,21 +8,29 @@ use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::time::Instant;
 
 use super::backlog::Backlog;
+use super::call::Call;
 use super::coalescing::Coalescing;
 use super::connection;
 use super::disconnect::DisconnectReason;
+use super::handling::Handling;
 use super::memory::Memory;
 use super::message::{self, CONFIG, Request};
 use super::notifier::Notifier;
 use super::queue::{self, Buffers, Writer};
 use super::side::Side;
-use super::translation::{Translation, Translations};
+use super::translation::Translations;
 
 /// Protocol features: an answer to every message, the MTU, a back-end channel, the configuration, a
 /// reset. The channel tells of changes of the configuration, and User Mode Linux requests no interrupt
 /// without it.
 const REPLY_ACK: u64 = 1 << 3;
-const PROTOCOL: u64 = REPLY_ACK | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 13;
+const PROTOCOL: u64 = REPLY_ACK | CHANNEL | 1 << 4 | 1 << 9 | 1 << 13;
+const CHANNEL: u64 = 1 << 5;
+/// Protocol feature: notifications are messages ([`Handling::in_band`]).
+const IN_BAND: u64 = 1 << 14;
+
+/// Bits of the protocol features with the number of the device ([`Device::join`]), plus one.
+const NUMBER: u32 = 48;
 
 /// Features of every device (virtio 1.2, section 6), by number.
 pub(crate) mod feature {
@@ -40,14 +48,15 @@ pub const SEND: usize = 1;
 
 /// What distinguishes one type of device from another.
 pub trait DeviceType {
-    /// The features that it can offer, those of every device among them.
-    const FEATURES: u64;
     /// Number of the queue on which the guest sends; the other one, of 0 and 1, is the one from
     /// which it receives.
     const SENDS_ON: u32;
     /// Octets of the header before each frame in the queue from which the guest receives. The
     /// header ends with the number of buffers that the frame takes, two octets.
     const HEADER: usize;
+
+    /// The features that it offers, those of every device among them.
+    fn features(&self) -> u64;
 
     /// The configuration as the guest reads it.
     fn config(&self, carrier: bool) -> [u8; CONFIG];
@@ -57,6 +66,11 @@ pub trait DeviceType {
 
     /// Whether the guest learns the carrier of its interface from its configuration.
     fn has_status(features: u64) -> bool;
+
+    /// Parts of the guest that have sent frames and that no port serves, in words.
+    fn unserved(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Forgets what it knows of the guest.
     fn reset(&mut self) {}
@@ -89,15 +103,6 @@ pub struct Counts {
     pub longest_hold_ns: u64,
 }
 
-/// How the devices of a machine treat their guest.
-#[derive(Clone, Debug, Default)]
-pub struct Handling {
-    /// When it is notified of the buffers that are returned to it.
-    pub coalescing: Coalescing,
-    /// How the addresses of its buffers are translated.
-    pub translation: Translation,
-}
-
 /// Result of a request.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -105,6 +110,8 @@ pub struct Outcome {
     pub reply: Option<Vec<u8>>,
     /// For each queue: if present, the new notifier of the guest (kick), or its removal.
     pub kicks: [Option<Option<Notifier>>; 2],
+    /// The queue of which the guest notified the device by this message.
+    pub kicked: Option<usize>,
 }
 
 /// Result of writing a frame to the guest.
@@ -124,14 +131,21 @@ pub struct Device<T> {
     pub kind: T,
     features: u64,
     protocol: u64,
-    coalescing: Coalescing,
+    pub(super) coalescing: Coalescing,
+    in_band: bool,
+    /// Its number among the devices of a guest that shares memory with its calendar.
+    pub(super) number: Option<u16>,
     memory: Memory,
-    sides: [Side; 2],
+    pub(super) sides: [Side; 2],
     backlog: Backlog,
     /// Socket for requests to the front end. Kept open: closing it would be an event for the guest.
-    channel: Option<OwnedFd>,
+    pub(super) channel: Option<OwnedFd>,
     /// Carrier of the guest's interface.
     carrier: bool,
+    /// Whether a change of the configuration is to be announced in-band.
+    pub(super) changed: bool,
+    /// Entries that the guest has logged since the last end of them.
+    pub(super) logged: u32,
     /// Counters since the device was created, over all its guests.
     pub counts: Counts,
 }
@@ -140,17 +154,21 @@ impl<T: DeviceType> Device<T> {
     /// A device without a guest.
     #[must_use]
     pub fn new(kind: T, handling: Handling) -> Self {
-        let Handling { coalescing, translation } = handling;
+        let Handling { coalescing, translation, in_band } = handling;
         Self {
             kind,
             features: 0,
             protocol: 0,
             coalescing,
+            in_band,
+            number: None,
             memory: Memory::new(translation),
             sides: sides(coalescing),
             backlog: Backlog::default(),
             channel: None,
             carrier: true,
+            changed: false,
+            logged: 0,
             counts: Counts::default(),
         }
     }
@@ -161,7 +179,7 @@ impl<T: DeviceType> Device<T> {
         self.backlog = Backlog::default();
         self.kind.reset();
         self.memory.clear();
-        (self.features, self.protocol, self.channel) = (0, 0, None);
+        (self.features, self.protocol, self.channel, self.changed) = (0, 0, None, false);
     }
 
     /// True once the guest's driver uses both queues.
@@ -188,6 +206,16 @@ impl<T: DeviceType> Device<T> {
         self.features
     }
 
+    /// The protocol features that it offers.
+    fn offered(&self) -> u64 {
+        PROTOCOL | if self.in_band { IN_BAND } else { 0 }
+    }
+
+    /// True if notifications are messages.
+    pub(super) fn is_in_band(&self) -> bool {
+        self.protocol & (IN_BAND | CHANNEL) == IN_BAND | CHANNEL
+    }
+
     /// True if the front end gets an answer to every request that asks for one.
     #[must_use]
     pub fn acknowledges(&self) -> bool {
@@ -202,14 +230,21 @@ impl<T: DeviceType> Device<T> {
         let mut outcome = Outcome::default();
         let mut reply = |octets: &[u8]| outcome.reply = Some(octets.to_vec());
         match request {
-            Request::GetFeatures => reply(&T::FEATURES.to_ne_bytes()),
+            Request::GetFeatures => reply(&self.kind.features().to_ne_bytes()),
             Request::SetFeatures(features) => self.agree(*features)?,
-            Request::GetProtocolFeatures => reply(&PROTOCOL.to_ne_bytes()),
+            Request::GetProtocolFeatures => {
+                // Features that a front end does not know are none to it.
+                let number = self.number.map_or(0, |number| u64::from(number) + 1);
+                reply(&(self.offered() | number << NUMBER).to_ne_bytes());
+            }
             Request::SetProtocolFeatures(features) => {
-                if features & !PROTOCOL != 0 {
+                if features & !self.offered() != 0 {
                     return Err(DisconnectReason::Features(*features));
                 }
                 self.protocol = *features;
+                if self.is_in_band() {
+                    self.sides.iter_mut().for_each(|side| side.call = Call::InBand(false));
+                }
             }
             // Errors are signalled by closing the connection; the guest's own MTU
             // does not affect the device.
@@ -258,18 +293,28 @@ impl<T: DeviceType> Device<T> {
             Request::SetQueueKick(_, false) => return Err(DisconnectReason::NoDescriptor),
             Request::SetQueueCall(queue, with) => {
                 let notifier = with.then(|| files.pop().ok_or(DisconnectReason::NoDescriptor)).transpose()?;
-                self.side(*queue)?.call =
-                    notifier.map(Notifier::new).transpose().map_err(DisconnectReason::Notifier)?;
+                let notifier = notifier.map(Notifier::new).transpose().map_err(DisconnectReason::Notifier)?;
+                self.side(*queue)?.call = notifier.map_or(Call::None, Call::Descriptor);
             }
             Request::EnableQueue(queue, enabled) => {
+                let in_band = self.is_in_band();
                 let side = self.side(*queue)?;
                 side.enabled = *enabled;
+                // There is no descriptor whose arrival would start the queue.
+                side.kicked |= in_band && *enabled;
                 if !enabled {
                     side.stop();
                 }
                 self.start()?;
             }
             Request::SetChannel => self.channel = files.pop(),
+            Request::Kick(queue) => {
+                if !self.is_in_band() {
+                    let (request, flaw) = (message::QUEUE_KICK, message::Flaw::Unknown);
+                    return Err(DisconnectReason::Message { request, flaw });
+                }
+                outcome.kicked = Some(index::<T>(*queue)?);
+            }
             Request::GetConfig(offset, octets) => {
                 let (from, octets) = (*offset as usize, *octets as usize);
                 let whole = self.kind.config(self.carrier);
@@ -286,8 +331,10 @@ impl<T: DeviceType> Device<T> {
     /// then also stands for this one; if it is closed, so will be the connection.
     pub fn set_carrier(&mut self, up: bool) {
         self.carrier = up;
-        if let (true, Some(channel)) = (T::has_status(self.features), &self.channel) {
-            let _ = connection::send(channel, &message::config_change());
+        if self.is_in_band() {
+            self.changed |= T::has_status(self.features);
+        } else if let (true, Some(channel)) = (T::has_status(self.features), &self.channel) {
+            let _ = connection::send(channel, &message::config_change(false));
         }
     }
 
@@ -423,7 +470,7 @@ impl<T: DeviceType> Device<T> {
     }
 
     fn agree(&mut self, features: u64) -> Result<(), DisconnectReason> {
-        if features & !T::FEATURES != 0 || features & feature::VERSION_1 == 0 {
+        if features & !self.kind.features() != 0 || features & feature::VERSION_1 == 0 {
             return Err(DisconnectReason::Features(features));
         }
         self.features = features;

@@ -45,7 +45,7 @@ pub enum MemoryError {
 
 /// A mapped range of one file.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     start: NonNull<u8>,
     octets: usize,
     watch: Option<Watch>,

@@ -17,6 +17,10 @@ pub const CONFIG: usize = 256;
 const VERSION: u32 = 1;
 /// Number of the back end's request VHOST_USER_BACKEND_CONFIG_CHANGE_MSG.
 const CONFIG_CHANGE: u32 = 2;
+/// Number of the back end's request VHOST_USER_BACKEND_VRING_CALL.
+const QUEUE_CALL: u32 = 4;
+/// Number of the front end's request VHOST_USER_VRING_KICK.
+pub const QUEUE_KICK: u32 = 35;
 const VERSION_MASK: u32 = 3;
 const REPLY: u32 = 4;
 const NEED_REPLY: u32 = 8;
@@ -152,6 +156,8 @@ pub enum Request {
     GetConfig(u32, u32),
     /// Set a part of the device's configuration.
     SetConfig,
+    /// The guest notifies the device of a queue, in place of a kick's descriptor.
+    Kick(u32),
 }
 
 impl Request {
@@ -194,17 +200,34 @@ impl Request {
                 Self::GetConfig(offset, octets)
             }
             25 => Self::SetConfig,
+            QUEUE_KICK => Self::Kick(word(body, 0)?),
             _ => return Err(Flaw::Unknown),
         })
     }
 }
 
-/// Encodes the notice to the front end that the device's configuration changed.
+/// Encodes the notice to the front end that the device's configuration changed; `answered` requests an
+/// answer.
 #[must_use]
-pub fn config_change() -> [u8; HEADER] {
+pub fn config_change(answered: bool) -> [u8; HEADER] {
+    let flags = VERSION | if answered { NEED_REPLY } else { 0 };
     let mut octets = [0; HEADER];
     octets[..4].copy_from_slice(&CONFIG_CHANGE.to_ne_bytes());
-    octets[4..8].copy_from_slice(&VERSION.to_ne_bytes());
+    octets[4..8].copy_from_slice(&flags.to_ne_bytes());
+    octets
+}
+
+/// Octets of [`queue_call`] and of its answer.
+pub const QUEUE_CALL_OCTETS: usize = HEADER + 8;
+
+/// Encodes the notice to the front end that buffers of a queue were returned, in place of a call's
+/// descriptor. It requests an answer.
+#[must_use]
+pub fn queue_call(queue: u32) -> [u8; QUEUE_CALL_OCTETS] {
+    let mut octets = [0; QUEUE_CALL_OCTETS];
+    for (place, word) in octets.chunks_exact_mut(4).zip([QUEUE_CALL, VERSION | NEED_REPLY, 8, queue]) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
     octets
 }
 

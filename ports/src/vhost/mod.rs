@@ -6,11 +6,14 @@
 //! own port is disconnected with a [`DisconnectReason`]. A restarted guest connects again.
 
 pub mod backlog;
+pub mod call;
 pub mod coalescing;
 pub mod connection;
 pub mod device;
-mod disconnect;
+pub(crate) mod disconnect;
 mod fault;
+mod handling;
+mod logged;
 pub mod memory;
 pub mod message;
 pub mod net;
@@ -20,7 +23,7 @@ mod side;
 pub mod translation;
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::egress::Delivery;
@@ -30,17 +33,19 @@ use rustix::net::{AddressFamily, SocketType};
 use serde::Serialize;
 
 pub use coalescing::Coalescing;
-pub use device::{Counts, Handling};
+pub use device::Counts;
 pub use disconnect::DisconnectReason;
+pub use handling::Handling;
 pub use net::DeviceConfig;
 pub use translation::{IoTlb, Translation, Translations};
 
 use crate::error::Error;
 #[cfg(doc)]
 use crate::port::Port;
-use crate::port::Report;
+use crate::port::{InBand, Report};
 use crate::runtime::poller::Poller;
 use crate::sys::set_nonblocking;
+use call::Notice;
 use connection::Connection;
 use device::{Device, DeviceType, RECEIVE, SEND};
 use message::Request;
@@ -98,6 +103,8 @@ pub struct Vhost<T> {
     connections: u64,
     /// Features negotiated by the most recent guest.
     features: u64,
+    /// The queue of an in-band notification that is not acknowledged yet.
+    kicked: Option<usize>,
     reason: Option<DisconnectReason>,
 }
 
@@ -128,6 +135,7 @@ impl<T: DeviceType> Vhost<T> {
             was_up: false,
             connections: 0,
             features: 0,
+            kicked: None,
             reason: None,
         })
     }
@@ -243,7 +251,8 @@ impl<T: DeviceType> Vhost<T> {
         let device = &self.device;
         let (counts, translations) = (device.counts, device.translations());
         let reason = self.reason.as_ref();
-        figures(self.standing(), reason, self.connections, self.features, counts, translations)
+        let unserved = device.kind.unserved();
+        figures(self.standing(), reason, self.connections, self.features, counts, translations, unserved)
     }
 
     /// Serves control messages, and notifications about `frames` if asked for. Returns true if
@@ -323,7 +332,10 @@ impl<T: DeviceType> Vhost<T> {
             }
         }
         let Some(connection) = &self.connection else { return Ok(false) };
-        if let Some(reply) = outcome.reply {
+        if let Some(queue) = outcome.kicked {
+            self.device.counts.kicks += u64::from(queue == SEND);
+            self.kicked = Some(queue);
+        } else if let Some(reply) = outcome.reply {
             connection.send(&message::answer(number, &reply))?;
         } else if waits && self.device.acknowledges() {
             connection.send(&message::answer(number, &0u64.to_ne_bytes()))?;
@@ -333,6 +345,53 @@ impl<T: DeviceType> Vhost<T> {
             self.listen()?;
         }
         Ok(true)
+    }
+
+    /// Serves messages up to the next in-band notification ([`Port::serve_in_band`]).
+    pub(crate) fn serve_in_band(&mut self) -> InBand {
+        let mut served = InBand::Nothing;
+        while self.kicked.is_none() && self.look(true) {
+            served = InBand::Served;
+        }
+        match self.kicked {
+            None => served,
+            Some(SEND) => InBand::Frames,
+            Some(_) => {
+                if let Err(reason) = self.device.catch_up() {
+                    self.disconnect(reason);
+                }
+                InBand::Buffers
+            }
+        }
+    }
+
+    /// Enables the guest's next in-band notification, and acknowledges the last, if it is not yet, so that
+    /// the guest goes on ([`Port::acknowledge`]).
+    pub(crate) fn acknowledge(&mut self) {
+        let kicked = self.kicked.take().is_some();
+        let answered = self.device.listen().and_then(|_| match &self.connection {
+            Some(connection) if kicked && self.device.acknowledges() => {
+                connection.send(&message::answer(message::QUEUE_KICK, &0u64.to_ne_bytes()))
+            }
+            _ => Ok(()),
+        });
+        if let Err(reason) = answered {
+            self.disconnect(reason);
+        }
+    }
+
+    /// Passes the next message to the guest to `send` ([`Port::call`]).
+    pub(crate) fn call(&mut self, send: &mut dyn FnMut(BorrowedFd<'_>, Notice)) -> bool {
+        let call = self.device.take_call();
+        if let Some((channel, notice)) = &call {
+            send(*channel, *notice);
+        }
+        call.is_some()
+    }
+
+    /// Gives the device a number ([`Port::join`]).
+    pub(crate) fn join(&mut self, number: u16) {
+        self.device.join(number);
     }
 
     /// Replaces the notifier of one of the guest's queues, or removes it.
@@ -366,6 +425,7 @@ impl<T: DeviceType> Vhost<T> {
         // Later errors are consequences of the empty memory.
         let reason = if self.device.memory_is_lost() { DisconnectReason::MemoryLost } else { reason };
         self.device.reset();
+        self.kicked = None;
         self.reason = Some(reason);
     }
 }
@@ -396,10 +456,11 @@ pub(crate) fn figures(
     features: u64,
     counts: Counts,
     translations: Translations,
+    unserved: Vec<String>,
 ) -> Report {
     let cause = reason.map(ToString::to_string);
     let standing = standing.name();
-    let figures = Figures { standing, cause, connections, features, counts, translations };
+    let figures = Figures { standing, cause, connections, features, counts, translations, unserved };
     Report { kind: REPORT, figures: Box::new(figures) }
 }
 
@@ -417,4 +478,5 @@ struct Figures {
     counts: Counts,
     #[serde(flatten)]
     translations: Translations,
+    unserved: Vec<String>,
 }

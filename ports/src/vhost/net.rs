@@ -1,6 +1,6 @@
 //! A guest's network device (virtio id 1): its features, its configuration, and its frames.
 
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 
 use airloom_engine::egress::Delivery;
 use airloom_engine::frame::segment;
@@ -8,10 +8,12 @@ use airloom_engine::frame::{BufferId, Frame, Pool, Protocol};
 use airloom_engine::time::Instant;
 
 use super::Vhost;
+use super::call::Notice;
 use super::device::{self, Device, DeviceType};
 use super::disconnect::DisconnectReason;
 use super::message::CONFIG;
-use crate::port::{Blocking, Incoming, LARGEST_FRAME, Outgoing, Port, Report};
+use crate::offloads::Offloads;
+use crate::port::{Blocking, InBand, Incoming, LARGEST_FRAME, Outgoing, Port, Report};
 use crate::rx::RxBuffers;
 use crate::vnet::{self, Meaning};
 
@@ -34,23 +36,25 @@ mod feature {
     pub const HOST_USO: u64 = 1 << 56;
 }
 
-/// Features that a device can offer.
-pub const FEATURES: u64 = feature::CSUM
-    | feature::GUEST_CSUM
-    | feature::MTU
-    | feature::MAC
+/// Features that leave work on frames from the guest to the device.
+const TRANSMIT: u64 =
+    feature::CSUM | feature::HOST_TSO4 | feature::HOST_TSO6 | feature::HOST_ECN | feature::HOST_USO;
+/// Features that leave work on frames to the guest to the guest.
+const RECEIVE: u64 = feature::GUEST_CSUM
     | feature::GUEST_TSO4
     | feature::GUEST_TSO6
     | feature::GUEST_ECN
-    | feature::HOST_TSO4
-    | feature::HOST_TSO6
-    | feature::HOST_ECN
+    | feature::GUEST_USO4
+    | feature::GUEST_USO6;
+
+/// Features that a device can offer.
+pub const FEATURES: u64 = TRANSMIT
+    | RECEIVE
+    | feature::MTU
+    | feature::MAC
     | feature::MRG_RXBUF
     | feature::STATUS
-    | device::feature::ALL
-    | feature::GUEST_USO4
-    | feature::GUEST_USO6
-    | feature::HOST_USO;
+    | device::feature::ALL;
 
 /// The configuration space of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +63,18 @@ pub struct DeviceConfig {
     pub mac: [u8; 6],
     /// MTU: octets of the longest packet without its Ethernet header.
     pub mtu: u16,
+    /// Offloads that it offers.
+    pub offloads: Offloads,
 }
 
 impl DeviceType for DeviceConfig {
-    const FEATURES: u64 = FEATURES;
     const SENDS_ON: u32 = 1;
     const HEADER: usize = vnet::OCTETS;
+
+    fn features(&self) -> u64 {
+        let without = |offered: bool, features: u64| if offered { 0 } else { features };
+        FEATURES & !without(self.offloads.transmit, TRANSMIT) & !without(self.offloads.receive, RECEIVE)
+    }
 
     /// Address, status, queue pairs, MTU. The status has one bit, VIRTIO_NET_S_LINK_UP.
     fn config(&self, carrier: bool) -> [u8; CONFIG] {
@@ -92,19 +102,19 @@ impl Device<DeviceConfig> {
     /// The guest's violation of the queue's rules.
     pub fn take(&mut self, pool: &mut Pool) -> Result<Option<(BufferId, u32, Meaning)>, DisconnectReason> {
         self.take_entry(|_, buffers, memory| {
-            let mut header = [0; vnet::OCTETS];
-            buffers.read(memory, 0, &mut header);
-            let octets = buffers.octets().saturating_sub(vnet::OCTETS);
-            let length = octets.min(LARGEST_FRAME);
-            let buffer = pool.take(length);
-            buffers.read(memory, vnet::OCTETS, &mut pool.octets_mut(buffer)[..length]);
-            let meaning = match &pool.octets(buffer)[..length] {
-                whole if length == octets => vnet::read(&header, whole),
-                _ => Meaning::INVALID,
-            };
-            let length = u32::try_from(length).expect("a buffer is shorter than 4 GB");
-            ((buffer, length, meaning), octets)
+            frame(pool, buffers.octets(), |at, to| buffers.read(memory, at, to))
         })
+    }
+
+    /// Receives one frame that the guest has logged with its header.
+    fn take_logged(&mut self, pool: &mut Pool, entry: &[u8]) -> (BufferId, u32, Meaning) {
+        let (frame, octets) = frame(pool, entry.len(), |at, to| {
+            let there = &entry[at.min(entry.len())..];
+            let count = to.len().min(there.len());
+            to[..count].copy_from_slice(&there[..count]);
+        });
+        self.count_logged(octets);
+        frame
     }
 
     /// Delivers a frame, or a run of segments of one, to the guest, segmented as its features
@@ -151,6 +161,23 @@ impl Device<DeviceConfig> {
     }
 }
 
+/// Copies a frame with its header, of so many octets in all, to a buffer of the pool by `read`, which
+/// copies from an offset on. Returns the frame and its octets without the header.
+fn frame(pool: &mut Pool, all: usize, read: impl Fn(usize, &mut [u8])) -> ((BufferId, u32, Meaning), usize) {
+    let mut header = [0; vnet::OCTETS];
+    read(0, &mut header);
+    let octets = all.saturating_sub(vnet::OCTETS);
+    let length = octets.min(LARGEST_FRAME);
+    let buffer = pool.take(length);
+    read(vnet::OCTETS, &mut pool.octets_mut(buffer)[..length]);
+    let meaning = match &pool.octets(buffer)[..length] {
+        whole if length == octets => vnet::read(&header, whole),
+        _ => Meaning::INVALID,
+    };
+    let length = u32::try_from(length).expect("a buffer is shorter than 4 GB");
+    ((buffer, length, meaning), octets)
+}
+
 impl Port for Vhost<DeviceConfig> {
     fn fd(&self) -> Option<RawFd> {
         Some(self.descriptor())
@@ -172,6 +199,35 @@ impl Port for Vhost<DeviceConfig> {
 
     fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {
         self.put(|device| device.put(outgoing.frame, outgoing.pool, outgoing.scratch))
+    }
+
+    fn serve_in_band(&mut self) -> InBand {
+        Vhost::serve_in_band(self)
+    }
+
+    fn acknowledge(&mut self) {
+        Vhost::acknowledge(self);
+    }
+
+    fn call(&mut self, send: &mut dyn FnMut(BorrowedFd<'_>, Notice)) -> bool {
+        Vhost::call(self, send)
+    }
+
+    fn join(&mut self, number: u16) {
+        Vhost::join(self, number);
+    }
+
+    fn logs(&self) -> Option<u32> {
+        self.device().logs()
+    }
+
+    fn take_logged(&mut self, entry: &[u8], pool: &mut Pool) -> Incoming {
+        let (buffer, octets, meaning) = self.device_mut().take_logged(pool, entry);
+        Incoming::Frame(buffer, octets, meaning)
+    }
+
+    fn end_logged(&mut self, partly: bool, called: bool) {
+        self.device_mut().end_logged(partly, called);
     }
 
     fn set_carrier(&mut self, up: bool) -> Option<Blocking> {

@@ -292,6 +292,12 @@ impl Queue {
         (wish, self.available.load(INDEX))
     }
 
+    /// Continues after chains that the guest has returned to itself ([`crate::virtual_time`]).
+    pub fn resume(&mut self) {
+        self.next_used = self.used.load(INDEX);
+        (self.next_available, self.told) = (self.next_used, self.next_used);
+    }
+
     /// Enables the guest's notification of available chains. Returns true if one is already
     /// available.
     ///

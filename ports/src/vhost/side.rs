@@ -3,12 +3,12 @@
 
 use airloom_engine::time::{Instant, Span};
 
+use super::call::Call;
 use super::coalescing::{Coalescing, Hold};
 use super::device::Counts;
 use super::disconnect::DisconnectReason;
 use super::memory::Memory;
 use super::message::QueuePlaces;
-use super::notifier::Notifier;
 use super::queue::{self, Queue, Writer};
 
 /// Time that a guest has to react to a notification before it is repeated; doubled
@@ -35,7 +35,7 @@ pub(super) struct Side {
     pub places: Option<QueuePlaces>,
     pub kicked: bool,
     pub enabled: bool,
-    pub call: Option<Notifier>,
+    pub call: Call,
     hold: Hold,
     unanswered: Option<Unanswered>,
     pub queue: Option<Queue>,
@@ -50,7 +50,7 @@ impl Side {
             places: None,
             kicked: false,
             enabled: false,
-            call: None,
+            call: Call::None,
             hold: Hold::new(coalescing),
             unanswered: None,
             queue: None,
@@ -96,11 +96,14 @@ impl Side {
     /// Notifies the guest of returned buffers if it requests that and they are not held, and repeats a
     /// notification without a reaction. Returns false if the guest's notifier is closed.
     pub fn notify_guest(&mut self, now: Instant, counts: &mut Counts) -> bool {
-        let (Some(queue), Some(notifier)) = (&mut self.queue, &self.call) else {
-            // Without a notifier no notification is due, now or later.
-            self.hold.clear();
-            self.unanswered = None;
-            return true;
+        let queue = match (&mut self.queue, &self.call) {
+            (Some(queue), Call::Descriptor(_) | Call::InBand(_)) => queue,
+            _ => {
+                // Without a notifier no notification is due, now or later.
+                self.hold.clear();
+                self.unanswered = None;
+                return true;
+            }
         };
         let mut is_open = true;
         let returned = queue.returned();
@@ -110,10 +113,10 @@ impl Side {
             let indices = queue.guest_indices();
             if queue.wants_notification() {
                 counts.calls += 1;
-                is_open &= notifier.notify();
+                is_open &= self.call.notify();
                 let wait = REPEAT_AFTER;
                 self.unanswered =
-                    notifier.may_be_missed().then_some(Unanswered { indices, at: now + wait, wait });
+                    self.call.may_be_missed().then_some(Unanswered { indices, at: now + wait, wait });
             } else {
                 counts.spared += 1;
             }
@@ -123,7 +126,7 @@ impl Side {
         };
         if unanswered.indices == queue.guest_indices() {
             counts.again += 1;
-            is_open &= notifier.notify();
+            is_open &= self.call.notify();
             unanswered.wait = (unanswered.wait * 2).min(REPEAT_AFTER_MOST);
             unanswered.at = now + unanswered.wait;
         } else {

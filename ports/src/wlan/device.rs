@@ -3,10 +3,12 @@
 //! The kernel names its radio number `n` by the address `42:00:00:nn:nn:00`. It numbers all radios since
 //! its start, so that those of a guest begin with 0, and those of this machine with any number.
 
+use std::collections::BTreeSet;
+
 use airloom_engine::PortId;
 use airloom_engine::frame::{BufferId, Frame, Pool};
 use airloom_engine::medium::phy::Phy;
-use airloom_engine::medium::wlan::{Attempt, RxStatus, TxRequest, TxStatus};
+use airloom_engine::medium::wlan::{Attempt, Listening, RxStatus, TxRequest, TxStatus};
 
 use super::hwsim::{
     self, Address, Content, Message, NO_ACK, RTS, Reception, STEPS, Status, Step, Transmission,
@@ -17,6 +19,8 @@ use super::rates;
 pub const MOST_RADIOS: usize = 100;
 /// Maximum number of addresses of one radio.
 const MOST_ADDRESSES: usize = 64;
+/// Maximum number of radios without a port that are named.
+const MOST_STRANGERS: usize = 16;
 
 /// A frame of which the guest expects the status.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +39,8 @@ struct Radio {
     /// An address is listed as often as it was added: a scan adds that of its interface, and
     /// removes it at its end.
     addresses: Vec<Address>,
+    /// Where its stack listens.
+    listening: Listening,
     /// The frames in the engine, and the free places in their list.
     pending: Vec<Option<Pending>>,
     free: Vec<u32>,
@@ -58,6 +64,22 @@ impl Radio {
     }
 }
 
+/// What has changed at a radio.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Addresses,
+    Listening,
+}
+
+/// A change of the radio at a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Changed {
+    /// It has these addresses.
+    Addresses(PortId, Vec<Address>),
+    /// Its stack listens there.
+    Listening(PortId, Listening),
+}
+
 /// All radios of a guest.
 #[derive(Debug, Default)]
 pub struct Wlan {
@@ -66,8 +88,10 @@ pub struct Wlan {
     numbers: Vec<u16>,
     /// Number of the present guest; statuses of an earlier guest's frames are ignored.
     generation: u32,
-    /// Radios whose addresses have changed since they were last read.
-    changed: Vec<usize>,
+    /// Radios whose addresses, or whose channel, have changed since they were last read.
+    changed: Vec<(usize, What)>,
+    /// Radios that have sent frames without being ports of the engine.
+    strangers: BTreeSet<Address>,
 }
 
 impl Wlan {
@@ -100,7 +124,8 @@ impl Wlan {
             self.radios.resize_with(number + 1, || None);
         }
         let (addresses, pending, free) = (Vec::new(), Vec::new(), Vec::new());
-        self.radios[number] = Some(Radio { port, phy, addresses, pending, free });
+        let listening = Listening::default();
+        self.radios[number] = Some(Radio { port, phy, addresses, listening, pending, free });
     }
 
     /// Forgets the guest: its addresses, and its frames.
@@ -111,20 +136,25 @@ impl Wlan {
             radio.addresses.clear();
             radio.pending.clear();
             radio.free.clear();
-            self.changed.push(number);
+            radio.listening = Listening::Unsaid;
+            self.changed.extend([(number, What::Addresses), (number, What::Listening)]);
         }
     }
 
-    /// A port whose radio has new addresses, with these addresses.
-    pub(super) fn take_changed(&mut self) -> Option<(PortId, Vec<Address>)> {
-        let radio = self.radios.get(self.changed.pop()?)?.as_ref()?;
+    /// A change since the last call.
+    pub(super) fn take_changed(&mut self) -> Option<Changed> {
+        let (number, what) = self.changed.pop()?;
+        let radio = self.radios.get(number)?.as_ref()?;
+        if let What::Listening = what {
+            return Some(Changed::Listening(radio.port, radio.listening));
+        }
         let mut addresses = radio.addresses.clone();
         addresses.sort_unstable();
         addresses.dedup();
-        Some((radio.port, addresses))
+        Some(Changed::Addresses(radio.port, addresses))
     }
 
-    /// Whether there is such a port.
+    /// Whether there is one.
     pub(super) fn has_changed(&self) -> bool {
         !self.changed.is_empty()
     }
@@ -137,7 +167,30 @@ impl Wlan {
         let Some(number) = self.number(name) else { return };
         let Some(radio) = self.radio(number) else { return };
         act(&mut radio.addresses);
-        self.changed.push(number);
+        self.changed.push((number, What::Addresses));
+    }
+
+    fn listen(&mut self, name: Address, mhz: u32) {
+        let Some(number) = self.number(name) else { return };
+        let Some(radio) = self.radio(number) else { return };
+        radio.listening = match u16::try_from(mhz) {
+            Ok(mhz) if mhz > 0 => Listening::On(mhz),
+            _ => Listening::Nowhere,
+        };
+        self.changed.push((number, What::Listening));
+    }
+
+    /// The radios that have sent frames without being ports of the engine, in words: a program of the
+    /// node created them.
+    pub(super) fn strangers(&self) -> Vec<String> {
+        let named = |name: &Address| match *name {
+            [0x42, 0, 0, high, low, 0] => format!("radio {}", u16::from_be_bytes([high, low])),
+            _ => {
+                let octets: Vec<String> = name.iter().map(|octet| format!("{octet:02x}")).collect();
+                format!("radio {}", octets.join(":"))
+            }
+        };
+        self.strangers.iter().map(named).collect()
     }
 
     /// Executes a message of the guest.
@@ -147,7 +200,12 @@ impl Wlan {
     pub fn serve<C: Content + ?Sized>(&mut self, message: &C, pool: &mut Pool) -> Result<Taken, hwsim::Flaw> {
         match hwsim::read(message)? {
             Message::Transmit(sent) => {
-                let Some((port, request)) = self.request(&sent) else { return Ok(Taken::Nothing) };
+                let Some((port, request)) = self.request(&sent) else {
+                    if self.strangers.len() < MOST_STRANGERS {
+                        self.strangers.insert(sent.radio);
+                    }
+                    return Ok(Taken::Nothing);
+                };
                 // The only copy of the frame on its way into the engine.
                 let buffer = pool.take(sent.frame.len());
                 message.copy(sent.frame.start, &mut pool.octets_mut(buffer)[..sent.frame.len()]);
@@ -166,6 +224,7 @@ impl Wlan {
                     }
                 });
             }
+            Message::Listen { radio, mhz } => self.listen(radio, mhz),
             Message::Other(_) => {}
         }
         Ok(Taken::Nothing)
@@ -244,7 +303,10 @@ pub enum Taken {
 
 #[cfg(test)]
 mod tests {
-    use super::Wlan;
+    use super::{Changed, Listening, Taken, Wlan};
+    use airloom_engine::Engine;
+    use airloom_engine::frame::Pool;
+    use airloom_engine::medium::phy::tables::ABG;
 
     #[test]
     fn radios_of_a_guest_are_numbered_as_its_kernel_does() {
@@ -252,6 +314,53 @@ mod tests {
         assert_eq!(wlan.number([0x42, 0, 0, 1, 2, 0]), Some(258));
         assert_eq!(wlan.name(258), [0x42, 0, 0, 1, 2, 0]);
         assert_eq!(wlan.number([2, 0, 0, 1, 2, 0]), None, "a permanent address");
+    }
+
+    fn message(command: u8, radio: u8, more: &[(u16, &[u8])]) -> Vec<u8> {
+        let name = [0x42, 0, 0, 0, radio, 0];
+        let mut octets = vec![0; 20];
+        octets[16] = command;
+        for (kind, value) in [(2, &name[..])].iter().chain(more) {
+            octets.extend((u16::try_from(value.len()).unwrap() + 4).to_ne_bytes());
+            octets.extend(kind.to_ne_bytes());
+            octets.extend(*value);
+            octets.resize(octets.len().next_multiple_of(4), 0);
+        }
+        let length = u32::try_from(octets.len()).unwrap();
+        octets[..4].copy_from_slice(&length.to_ne_bytes());
+        octets
+    }
+
+    #[test]
+    fn the_channel_that_a_driver_names_is_where_its_radio_listens() {
+        let port = Engine::new(1).add_port("a", false).expect("new");
+        let (mut wlan, mut pool) = (Wlan::default(), Pool::default());
+        wlan.assign(0, port, &ABG);
+        let mut hears = |wlan: &mut Wlan, radio, mhz: u32| {
+            let message = message(64, radio, &[(19, &mhz.to_ne_bytes())]);
+            assert!(matches!(wlan.serve(&message[..], &mut pool), Ok(Taken::Nothing)));
+            wlan.take_changed()
+        };
+        assert_eq!(hears(&mut wlan, 0, 5180), Some(Changed::Listening(port, Listening::On(5180))));
+        assert_eq!(hears(&mut wlan, 0, 0), Some(Changed::Listening(port, Listening::Nowhere)));
+        assert_eq!(hears(&mut wlan, 1, 5180), None, "not assigned");
+        wlan.forget_guest();
+        assert_eq!(wlan.take_changed(), Some(Changed::Listening(port, Listening::Unsaid)));
+    }
+
+    #[test]
+    fn radios_that_are_no_ports_are_named() {
+        let (mut wlan, mut pool) = (Wlan::default(), Pool::default());
+        wlan.assign(0, Engine::new(1).add_port("a", false).expect("new"), &ABG);
+        for radio in [0, 7, 7] {
+            let frame: (u16, &[u8]) = (3, &[0x80; 30]);
+            let rates: (u16, &[u8]) = (7, &[0, 1, 255, 0, 255, 0, 255, 0]);
+            let numbers: [(u16, &[u8]); 3] = [(4, &[0; 4]), (19, &2412u32.to_ne_bytes()), (8, &[1; 8])];
+            let message = message(2, radio, &[&[frame, rates][..], &numbers].concat());
+            let sent = matches!(wlan.serve(&message[..], &mut pool), Ok(Taken::Transmit(..)));
+            assert_eq!(sent, radio == 0);
+        }
+        assert_eq!(wlan.strangers(), ["radio 7"]);
     }
 
     #[test]

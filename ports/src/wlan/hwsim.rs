@@ -44,6 +44,8 @@ const CMD_FRAME: u8 = 2;
 const CMD_TX_INFO: u8 = 3;
 const CMD_ADD_ADDRESS: u8 = 7;
 const CMD_REMOVE_ADDRESS: u8 = 8;
+/// Of the kernel patch `hwsim-channel.patch`; no other kernel sends it.
+const CMD_CHANNEL: u8 = 64;
 
 const RECEIVER: u16 = 1;
 const TRANSMITTER: u16 = 2;
@@ -132,6 +134,13 @@ pub enum Message {
         /// The address.
         address: Address,
     },
+    /// A radio listens on the channel with this centre in MHz from now on; on none with 0.
+    Listen {
+        /// The radio.
+        radio: Address,
+        /// The centre of its channel.
+        mhz: u32,
+    },
     /// A message of another kind, such as a request for a distance measurement.
     Other(u8),
 }
@@ -157,6 +166,10 @@ pub fn read<C: Content + ?Sized>(content: &C) -> Result<Message, Flaw> {
         CMD_REMOVE_ADDRESS => {
             Message::Remove { radio: attributes.fixed(TRANSMITTER)?, address: attributes.fixed(RECEIVER)? }
         }
+        CMD_CHANNEL => Message::Listen {
+            radio: attributes.fixed(TRANSMITTER)?,
+            mhz: u32::from_ne_bytes(attributes.fixed(FREQUENCY)?),
+        },
         other => Message::Other(other),
     })
 }
@@ -396,6 +409,10 @@ mod tests {
             read(&message(CMD_ADD_ADDRESS, &[(TRANSMITTER, &RADIO)])[..]),
             Err(Flaw::Missing(RECEIVER))
         );
+        let channel = [(TRANSMITTER, &RADIO[..]), (FREQUENCY, &2437u32.to_ne_bytes())];
+        let listen = Message::Listen { radio: RADIO, mhz: 2437 };
+        assert_eq!(read(&message(CMD_CHANNEL, &channel)[..]), Ok(listen));
+        assert_eq!(read(&message(CMD_CHANNEL, &channel[..1])[..]), Err(Flaw::Missing(FREQUENCY)));
         let short = message(CMD_REMOVE_ADDRESS, &[(TRANSMITTER, &RADIO[..5]), (RECEIVER, &[1; 6])]);
         assert_eq!(read(&short[..]), Err(Flaw::Attribute(TRANSMITTER, 5)));
         assert_eq!(read(&message(CMD_FRAME, &[(FRAME, &[0; 9])])[..]), Err(Flaw::Frame(9)));

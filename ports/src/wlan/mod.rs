@@ -15,7 +15,7 @@ pub mod rates;
 pub mod stream;
 mod virtio;
 
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use airloom_engine::frame::Pool;
@@ -26,10 +26,11 @@ use airloom_engine::{Delivery, HostLoss, PortId};
 use airloom_netns::hwsim::Radios;
 
 use crate::error::Error;
-use crate::port::{Incoming, Outgoing, Port, Report};
+use crate::port::{InBand, Incoming, Outgoing, Port, Report};
 use crate::rx::RxBuffers;
+use crate::vhost::call::Notice;
 use crate::vhost::{DisconnectReason, Handling, Vhost};
-use device::{MOST_RADIOS, Taken, Wlan};
+use device::{Changed, MOST_RADIOS, Taken, Wlan};
 use netlink::Netlink;
 use stream::Stream;
 
@@ -52,6 +53,25 @@ pub trait Transport: std::fmt::Debug + Send {
 
     /// As [`Port::notify`].
     fn notify(&mut self, now: Instant) -> Instant;
+
+    /// As [`Port::serve_in_band`].
+    fn serve_in_band(&mut self) -> InBand {
+        InBand::Nothing
+    }
+
+    /// As [`Port::acknowledge`].
+    fn acknowledge(&mut self) {}
+
+    /// As [`Port::call`].
+    fn call(&mut self, send: &mut dyn FnMut(BorrowedFd<'_>, Notice)) -> bool {
+        let _ = send;
+        false
+    }
+
+    /// As [`Port::join`].
+    fn join(&mut self, number: u16) {
+        let _ = number;
+    }
 
     /// As [`Port::missed`].
     fn missed(&mut self) -> u64 {
@@ -139,8 +159,10 @@ impl Port for WlanPort {
     fn receive(&mut self, _: &mut RxBuffers, pool: &mut Pool) -> Incoming {
         let mut transport = self.device.transport();
         loop {
-            if let Some((port, addresses)) = transport.wlan().take_changed() {
-                return Incoming::Addresses(port, addresses);
+            match transport.wlan().take_changed() {
+                Some(Changed::Addresses(port, addresses)) => return Incoming::Addresses(port, addresses),
+                Some(Changed::Listening(port, listening)) => return Incoming::Listening(port, listening),
+                None => {}
             }
             match transport.take(pool) {
                 Some(Taken::Transmit(port, buffer, octets, request)) => {
@@ -184,6 +206,24 @@ impl Port for WlanPort {
 
     fn notify(&mut self, now: Instant) -> Instant {
         self.device.transport().notify(now)
+    }
+
+    fn serve_in_band(&mut self) -> InBand {
+        if self.serves() { self.device.transport().serve_in_band() } else { InBand::Nothing }
+    }
+
+    fn acknowledge(&mut self) {
+        self.device.transport().acknowledge();
+    }
+
+    fn call(&mut self, send: &mut dyn FnMut(BorrowedFd<'_>, Notice)) -> bool {
+        self.device.transport().call(send)
+    }
+
+    fn join(&mut self, number: u16) {
+        if self.serves() {
+            self.device.transport().join(number);
+        }
     }
 
     fn missed(&mut self) -> u64 {

@@ -107,6 +107,7 @@ impl Transport for Netlink {
     }
 
     fn figures(&self) -> Report {
-        figures(Standing::Up, self.reason.as_ref(), 1, 0, self.counts, Translations::default())
+        let unserved = self.wlan.strangers();
+        figures(Standing::Up, self.reason.as_ref(), 1, 0, self.counts, Translations::default(), unserved)
     }
 }

@@ -4,7 +4,7 @@
 //! modulation and coding scheme. The radio sends at the rates of its physical layer. A rate that it
 //! does not have is replaced by its fastest rate that is not faster, or by its slowest.
 
-use airloom_engine::medium::phy::Phy;
+use airloom_engine::medium::phy::{Channel, Phy};
 
 use super::hwsim::Step;
 
@@ -25,13 +25,20 @@ const VHT: u16 = 1 << 8;
 /// Highest frequency of the 2.4 GHz band, in MHz.
 const TWO: u32 = 3000;
 
+/// The layer that a radio has at this frequency.
+fn on(phy: &'static Phy, mhz: u32) -> &'static Phy {
+    let channel = u16::try_from(mhz).ok().and_then(|mhz| Channel::centred(phy.bands, mhz));
+    channel.map_or(phy, |channel| phy.on(channel))
+}
+
 fn table(mhz: u32) -> &'static [u32] {
     if mhz < TWO { &TABLE } else { &TABLE[OFDM..] }
 }
 
 /// Index in `phy` of the rate of a step; None if the step has none.
 #[must_use]
-pub fn of_radio(phy: &Phy, mhz: u32, step: Step) -> Option<u8> {
+pub fn of_radio(phy: &'static Phy, mhz: u32, step: Step) -> Option<u8> {
+    let phy = on(phy, mhz);
     let index = usize::try_from(step.index).ok()?;
     let wanted = if is_scheme(step) {
         SCHEMES[if step.flags & VHT != 0 { (index & 15).min(8) } else { index % 8 }]
@@ -46,7 +53,7 @@ pub fn of_radio(phy: &Phy, mhz: u32, step: Step) -> Option<u8> {
 /// Index for the driver of the rate that was used for a step. A scheme stays as it was: the driver
 /// keeps the flags of its request.
 #[must_use]
-pub fn of_driver(phy: &Phy, mhz: u32, step: Step, rate: u8) -> i8 {
+pub fn of_driver(phy: &'static Phy, mhz: u32, step: Step, rate: u8) -> i8 {
     if is_scheme(step) {
         return step.index;
     }
@@ -55,8 +62,8 @@ pub fn of_driver(phy: &Phy, mhz: u32, step: Step, rate: u8) -> i8 {
 
 /// Index in the driver's table of a rate at which a frame was received.
 #[must_use]
-pub fn received(phy: &Phy, mhz: u32, rate: u8) -> Option<u32> {
-    let wanted = phy.rates.get(usize::from(rate))?.bits_per_second;
+pub fn received(phy: &'static Phy, mhz: u32, rate: u8) -> Option<u32> {
+    let wanted = on(phy, mhz).rates.get(usize::from(rate))?.bits_per_second;
     let index = table(mhz).iter().position(|&rate| rate == wanted)?;
     u32::try_from(index).ok()
 }
@@ -68,7 +75,7 @@ fn is_scheme(step: Step) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airloom_engine::medium::phy::tables::{A, B_LONG, G};
+    use airloom_engine::medium::phy::tables::{A, ABG, B_LONG, BG, G};
 
     fn step(index: i8, flags: u16) -> Step {
         Step { index, count: 1, flags }
@@ -82,6 +89,18 @@ mod tests {
                 let step = step(i8::try_from(index).unwrap(), 0);
                 assert_eq!(of_radio(phy, mhz, step), Some(rate), "{} {known:?}", phy.name);
                 assert_eq!(of_driver(phy, mhz, step, rate), step.index);
+            }
+        }
+    }
+
+    #[test]
+    fn a_radio_of_both_bands_has_the_rates_of_the_channel() {
+        for (layer, mhz) in [(&A, 5180), (&BG, 2412)] {
+            for rate in 0..u8::try_from(layer.rates.len()).unwrap() {
+                let index = received(&ABG, mhz, rate);
+                assert_eq!(index, received(layer, mhz, rate));
+                let step = step(i8::try_from(index.unwrap()).unwrap(), 0);
+                assert_eq!(of_radio(&ABG, mhz, step), Some(rate));
             }
         }
     }

@@ -277,8 +277,9 @@ impl Transport for Stream {
     }
 
     fn figures(&self) -> Report {
-        let translations = Translations::default();
-        figures(self.standing(), self.reason.as_ref(), self.connections, 0, self.counts, translations)
+        let (translations, unserved) = (Translations::default(), self.wlan.strangers());
+        let reason = self.reason.as_ref();
+        figures(self.standing(), reason, self.connections, 0, self.counts, translations, unserved)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The wireless device of a guest (virtio id 29), which all its radios share.
 
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 
 use airloom_engine::egress::Delivery;
 use airloom_engine::frame::Pool;
@@ -9,7 +9,8 @@ use airloom_engine::time::Instant;
 use super::Transport;
 use super::device::{Taken, Wlan};
 use super::hwsim::{Content, LONGEST};
-use crate::port::Report;
+use crate::port::{InBand, Report};
+use crate::vhost::call::Notice;
 use crate::vhost::device::{Device, DeviceType, feature};
 use crate::vhost::memory::Memory;
 use crate::vhost::message::CONFIG;
@@ -17,9 +18,12 @@ use crate::vhost::queue::Buffers;
 use crate::vhost::{DisconnectReason, Vhost};
 
 impl DeviceType for Wlan {
-    const FEATURES: u64 = feature::ALL;
     const SENDS_ON: u32 = 0;
     const HEADER: usize = 0;
+
+    fn features(&self) -> u64 {
+        feature::ALL
+    }
 
     fn config(&self, _: bool) -> [u8; CONFIG] {
         [0; CONFIG]
@@ -31,6 +35,10 @@ impl DeviceType for Wlan {
 
     fn has_status(_: u64) -> bool {
         false
+    }
+
+    fn unserved(&self) -> Vec<String> {
+        self.strangers()
     }
 
     fn reset(&mut self) {
@@ -89,6 +97,22 @@ impl Transport for Vhost<Wlan> {
 
     fn notify(&mut self, now: Instant) -> Instant {
         self.notify_guest(now)
+    }
+
+    fn serve_in_band(&mut self) -> InBand {
+        Vhost::serve_in_band(self)
+    }
+
+    fn acknowledge(&mut self) {
+        Vhost::acknowledge(self);
+    }
+
+    fn call(&mut self, send: &mut dyn FnMut(BorrowedFd<'_>, Notice)) -> bool {
+        Vhost::call(self, send)
+    }
+
+    fn join(&mut self, number: u16) {
+        Vhost::join(self, number);
     }
 
     fn is_gone(&self) -> bool {

@@ -3,7 +3,7 @@
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::wlan::{RxStatus, TxStatus};
 use airloom_engine::time::Instant;
-use airloom_engine::{Delivery, Egress, HostLoss, PortId};
+use airloom_engine::{Clock, Delivery, Egress, HostLoss, PortId};
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,33 @@ use crate::port::{LARGEST_FRAME, Outgoing, Port};
 use crate::runtime::background::{Background, Pending};
 use crate::runtime::lateness::Histogram;
 use crate::runtime::wall_clock::WallClock;
+use crate::virtual_time::clock::CalendarClock;
 use crate::world::passage::{self, Passage};
+use crate::world::seen::Follower;
 use crate::world::stalls::Stalls;
+
+/// Frames that have passed a port, in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Frames; each segment of a super-frame is one.
+    pub frames: u64,
+    /// Their octets, without the frame check sequence.
+    pub octets: u64,
+}
+
+impl Passed {
+    /// What has passed since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self { frames: self.frames - earlier.frames, octets: self.octets - earlier.octets }
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { frames: self.frames + other.frames, octets: self.octets + other.octets }
+    }
+}
 
 /// A port attached to the engine.
 pub struct Attachment {
@@ -23,6 +48,8 @@ pub struct Attachment {
     pub port: Box<dyn Port>,
     /// Frames that the kernel dropped before the engine took them ([`Port::missed`]).
     pub missed: u64,
+    /// In virtual time: frames that entered here or were delivered, from time zero on.
+    pub(crate) passed: Passed,
     longest: usize,
     /// Number of its node, if the node forwards frames.
     pub(crate) node: Option<usize>,
@@ -58,12 +85,15 @@ pub struct Edge {
     pub(crate) answers: Vec<(PortId, Vec<u8>)>,
     /// None while the engine is stepped.
     clock: Option<WallClock>,
+    /// The calendar's clock; None without one.
+    calendar: Option<CalendarClock>,
     /// Runs what may block; None while the engine is stepped.
     background: Option<Background>,
     scratch: Box<[u8]>,
     nodes: BTreeMap<String, usize>,
     passages: Vec<Passage>,
     pub(crate) stalls: Stalls,
+    pub(crate) follower: Follower,
 }
 
 impl Edge {
@@ -75,11 +105,13 @@ impl Edge {
             with_peers: Vec::new(),
             answers: Vec::new(),
             clock: None,
+            calendar: None,
             background: None,
             scratch: vec![0; LARGEST_FRAME].into_boxed_slice(),
             nodes: BTreeMap::new(),
             passages: Vec::new(),
             stalls: Stalls::default(),
+            follower: Follower::default(),
         }
     }
 
@@ -91,23 +123,37 @@ impl Edge {
         Ok(())
     }
 
+    /// Starts to follow a calendar.
+    pub(crate) fn start_virtual(&mut self, clock: CalendarClock) {
+        self.calendar = Some(clock);
+        self.ports.iter_mut().for_each(|attached| attached.port.start());
+    }
+
     /// Attaches a port; it gets the next number.
     pub(crate) fn attach(&mut self, port: Box<dyn Port>, node: Option<&str>) {
-        let node = node.map(|name| {
-            let next = self.passages.len();
-            let number = *self.nodes.entry(name.into()).or_insert(next);
-            if number == next {
-                self.passages.push(Passage::default());
-            }
-            number
-        });
+        let node = node.map(|name| self.node_number(name));
         let number = self.ports.len();
         let (missed, longest) = (0, port.longest_frame());
         let (batch, looked, carrier, lost_carrier, monitor) = (1, Instant::ZERO, true, false, None);
+        let passed = Passed::default();
         let attached =
-            Attachment { port, missed, longest, node, batch, looked, carrier, lost_carrier, monitor };
+            Attachment { port, missed, passed, longest, node, batch, looked, carrier, lost_carrier, monitor };
         self.ports.push(attached);
         self.prepare(number);
+    }
+
+    /// Sets the node of a port, if it forwards frames.
+    pub(crate) fn set_node(&mut self, number: usize, node: Option<&str>) {
+        self.ports[number].node = node.map(|name| self.node_number(name));
+    }
+
+    fn node_number(&mut self, name: &str) -> usize {
+        let next = self.passages.len();
+        let number = *self.nodes.entry(name.into()).or_insert(next);
+        if number == next {
+            self.passages.push(Passage::default());
+        }
+        number
     }
 
     /// Replaces a port. The new one has the carrier of the old one. The old one is closed after all
@@ -193,11 +239,24 @@ impl Edge {
         self.passages[node].leave(passage::key(&frame, pool), now, usize::from(frame.count))
     }
 
+    /// Notes a frame that passes a port.
+    fn note(&mut self, port: PortId, at: Instant, sent: bool, frame: &Frame) {
+        if self.calendar.is_some() {
+            let passed = &mut self.ports[port.index()].passed;
+            passed.frames += u64::from(frame.count);
+            passed.octets += frame.octets();
+        }
+        self.follower.note(port, at, sent, frame);
+    }
+
     /// Records how late a frame that was due at `at` is delivered. Returns the time; `None` while the
-    /// engine is stepped.
+    /// engine is stepped, by a calendar or not.
     fn record(&mut self, port: PortId, at: Instant) -> Option<Instant> {
-        let now = self.clock.as_ref()?.now();
         let number = u32::try_from(port.index()).unwrap_or(u32::MAX);
+        if let Some(calendar) = &self.calendar {
+            self.delivery.record(calendar.now().since(at), at, number);
+        }
+        let now = self.clock.as_ref()?.now();
         self.delivery.record(now.since(at), at, number);
         self.stalls.worked(now);
         Some(now)
@@ -236,7 +295,12 @@ impl Egress for Edge {
         self.set_carrier(port.index(), up);
     }
 
+    fn entered(&mut self, port: PortId, at: Instant, frame: &Frame, _: &Pool) {
+        self.note(port, at, true, frame);
+    }
+
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
+        self.note(port, at, false, frame);
         if let Some(now) = self.record(port, at) {
             // It enters the next link when it is read, unless this thread stands still meanwhile.
             self.enter(port, now, &[now], frame, pool);
@@ -252,6 +316,7 @@ impl Egress for Edge {
         pool: &Pool,
         status: &RxStatus,
     ) -> Delivery {
+        self.note(port, at, false, frame);
         self.record(port, at);
         let (scratch, answers) = (&mut self.scratch[..], &mut self.answers);
         let outgoing = Outgoing { port, at, frame, pool, scratch, answers };
@@ -264,6 +329,7 @@ impl Egress for Edge {
 
     fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {
         let at = arrivals.last().copied().unwrap_or_default();
+        self.note(port, at, false, frame);
         if let Some(now) = self.record(port, at) {
             self.enter(port, now, arrivals, frame, pool);
         }

@@ -1,19 +1,18 @@
 //! The engine and its environment, by name: ports, switches, links, and received frames.
 
+pub mod captures;
 pub mod edge;
 pub mod names;
 pub(crate) mod passage;
 pub mod radio;
+pub mod seen;
 pub(crate) mod stalls;
-
-use std::path::Path;
 
 use airloom_engine::frame::{BufferId, CLASSES, Frame};
 use airloom_engine::settings::{LinkSettings, SwitchSettings};
-use airloom_engine::time::Instant;
-use airloom_engine::{Egress, End, Engine, LinkId, PortId, SwitchId};
+use airloom_engine::time::{Instant, Span};
+use airloom_engine::{Clock, Egress, End, Engine, LinkId, PortId, SwitchId};
 
-use crate::capture::{Capture, Choice};
 use crate::error::Error;
 use crate::monitor::Monitor;
 use crate::port::{Incoming, LARGEST_FRAME, Port};
@@ -22,7 +21,9 @@ use crate::runtime::background::Pending;
 use crate::runtime::priority::Scheduling;
 use crate::runtime::wall_clock::WallClock;
 use crate::rx::RxBuffers;
+use crate::virtual_time::clock::CalendarClock;
 use crate::vnet::Meaning;
+use captures::Captures;
 use edge::Edge;
 use names::Names;
 use radio::Radios;
@@ -39,8 +40,8 @@ pub struct World {
     pub edge: Edge,
     /// Names of ports, switches, links and media.
     pub names: Names,
-    /// The capture, if there is one.
-    pub capture: Option<Capture>,
+    /// Its captures.
+    pub captures: Captures,
     /// How the loop's thread is scheduled, if that is fixed.
     pub scheduling: Option<Scheduling>,
     /// Numbers of the processors that poll while they are idle.
@@ -62,7 +63,7 @@ impl World {
             engine,
             edge,
             names,
-            capture: None,
+            captures: Captures::default(),
             scheduling: None,
             idle_poll: Vec::new(),
             clock: None,
@@ -85,10 +86,14 @@ impl World {
     pub(crate) fn start(&mut self, clock: WallClock) -> Result<(), Error> {
         self.clock = Some(clock);
         self.edge.start(clock)?;
-        if let Some(capture) = &mut self.capture {
-            capture.follow(clock.zero_since_1970());
-        }
+        self.captures.follow(clock.zero_since_1970());
         Ok(())
+    }
+
+    /// Starts to be stepped by a calendar, whose engine's time zero is `zero` nanoseconds after 1970.
+    pub(crate) fn start_virtual(&mut self, clock: CalendarClock, zero: u64) {
+        self.edge.start_virtual(clock);
+        self.captures.start_at(zero);
     }
 
     /// Adds a port, named `NODE:INTERFACE`; `transit` is true if its node forwards frames.
@@ -100,8 +105,7 @@ impl World {
         port.attached(id);
         self.names.ports.insert(name, id);
         self.engine.let_gather(id, port.gathers());
-        let node = if transit { name.split_once(':').map(|(node, _)| node) } else { None };
-        self.edge.attach(port, node);
+        self.edge.attach(port, node_of(name, transit));
         Ok(id)
     }
 
@@ -115,7 +119,8 @@ impl World {
         Ok(id)
     }
 
-    /// Connects two ends by a link; each end is the name of a port or a switch.
+    /// Connects two ends by a link; each end is the name of a port or a switch. A link that was taken out
+    /// goes on with its account.
     ///
     /// # Errors
     /// [`Error::Unknown`] for a name, or an error of the engine.
@@ -128,9 +133,34 @@ impl World {
         backward: &LinkSettings,
     ) -> Result<LinkId, Error> {
         let (a, b) = (self.end(a)?, self.end(b)?);
+        if let Some(id) = self.names.links.id(name).ok().filter(|id| self.engine.is_disconnected(*id)) {
+            let both = (forward, backward);
+            self.with_egress(|engine, _, egress| engine.reconnect(id, name, (a, b), both, egress))?;
+            return Ok(id);
+        }
         let id = self.engine.connect(name, a, b, forward, backward)?;
         self.names.links.insert(name, id);
         Ok(id)
+    }
+
+    /// Takes a link out: its frames are dropped, and its ends are free.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or an error of the engine.
+    pub fn disconnect(&mut self, name: &str) -> Result<(), Error> {
+        let id = self.names.links.id(name)?;
+        Ok(self.with_egress(|engine, _, egress| engine.disconnect(id, egress))?)
+    }
+
+    /// Tells whether the node of a port forwards frames from now on.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name.
+    pub fn set_transit(&mut self, name: &str, transit: bool) -> Result<(), Error> {
+        let id = self.names.ports.id(name)?;
+        self.engine.set_transit(id, transit);
+        self.edge.set_node(id.index(), node_of(name, transit));
+        Ok(())
     }
 
     fn end(&self, name: &str) -> Result<End, Error> {
@@ -145,6 +175,7 @@ impl World {
     /// one.
     pub fn exchange(&mut self, id: PortId, mut port: Box<dyn Port>) -> Option<Pending> {
         port.attached(id);
+        self.engine.let_gather(id, port.gathers());
         self.edge.exchange(id.index(), port)
     }
 
@@ -158,46 +189,38 @@ impl World {
         Ok(())
     }
 
-    /// Captures ports and media to a file, or to a folder of files.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`] for a name, [`Error::Capture`] if the file cannot be created.
-    pub fn capture(&mut self, path: &Path, choice: Choice) -> Result<(), Error> {
-        for name in choice.wanted.iter().flatten() {
-            if self.names.media.id(name).is_err() {
-                self.names.ports.id(name)?;
-            }
-        }
-        self.capture = Some(Capture::create(path, choice)?);
-        self.sniff()
-    }
-
-    /// Work done once a second: updates the capture's file, and reads the drops at ports from the
+    /// Work done once a second: updates the captures' files, and reads the drops at ports from the
     /// kernel.
     pub(crate) fn each_second(&mut self) {
-        if let Some(capture) = &mut self.capture {
-            capture.push(self.engine.now());
-        }
+        self.captures.push(self.engine.now());
         self.edge.each_second();
     }
 
-    /// Advances time to `until`.
-    pub fn advance(&mut self, until: Instant) {
-        let Self { engine, edge, names, radios, capture, clock, .. } = self;
-        let mut recorder;
-        let egress: &mut dyn Egress = match capture {
-            None => edge,
-            Some(capture) => {
-                recorder = Recorder { inner: edge, capture, names, radios };
-                &mut recorder
+    /// Advances time to `until`. Returns false if events are left, because they take too long
+    /// ([`Engine::advance_on`]).
+    pub fn advance(&mut self, until: Instant) -> bool {
+        let done = self.with_egress(|engine, clock, egress| match clock {
+            None => {
+                engine.advance(until, egress);
+                true
             }
-        };
-        match clock {
-            None => engine.advance(until, egress),
             Some(clock) => engine.advance_on(clock, until, egress),
-        }
+        });
         if !self.edge.answers.is_empty() {
             self.answer();
+        }
+        done
+    }
+
+    /// Acts on the engine with the place where its frames leave, which a capture records.
+    pub(crate) fn with_egress<T>(
+        &mut self,
+        act: impl FnOnce(&mut Engine, Option<&WallClock>, &mut dyn Egress) -> T,
+    ) -> T {
+        let Self { engine, edge, names, radios, captures, clock, .. } = self;
+        match captures.all() {
+            [] => act(engine, clock.as_ref(), edge),
+            captures => act(engine, clock.as_ref(), &mut Recorder { inner: edge, captures, names, radios }),
         }
     }
 
@@ -227,7 +250,7 @@ impl World {
     }
 
     /// Reads one frame from a port and offers it at the time of the read.
-    pub(crate) fn take_in(&mut self, number: usize, clock: &WallClock) -> Taken {
+    pub(crate) fn take_in(&mut self, number: usize, clock: &dyn Clock) -> Taken {
         let incoming = loop {
             let port = &mut self.edge.ports[number].port;
             match port.receive(&mut self.rx, self.engine.pool()) {
@@ -235,16 +258,38 @@ impl World {
                 Incoming::Addresses(port, addresses) => {
                     let _ = self.engine.set_wlan_addresses(port, &addresses);
                 }
+                Incoming::Listening(port, listening) => {
+                    let _ = self.engine.set_wlan_listening(port, listening);
+                }
                 incoming => break incoming,
             }
         };
+        self.take(number, incoming, clock)
+    }
+
+    /// Takes in one entry of the queue of a guest that it has logged, and offers it at the clock's time.
+    pub(crate) fn take_logged(&mut self, number: usize, entry: &[u8], clock: &dyn Clock) {
+        let incoming = self.edge.ports[number].port.take_logged(entry, self.engine.pool());
+        self.take(number, incoming, clock);
+    }
+
+    /// Time after a frame of a port until anything may come of it outside of its node, at least.
+    pub(crate) fn ahead(&self, number: usize) -> Span {
+        // Segments that a node forwards may have left it before.
+        if self.edge.ports[number].node.is_some() {
+            return Span::ZERO;
+        }
+        self.engine.lookahead(self.names.ports.at(number))
+    }
+
+    fn take(&mut self, number: usize, incoming: Incoming, clock: &dyn Clock) -> Taken {
         match incoming {
             Incoming::Transmit(port, buffer, octets, request) => {
                 let now = clock.now();
                 self.engine.transmit(port, now, Frame::new(buffer, octets, None, None), request);
                 Taken::Frame(now, octets)
             }
-            Incoming::Addresses(..) | Incoming::Empty => Taken::Nothing,
+            Incoming::Addresses(..) | Incoming::Listening(..) | Incoming::Empty => Taken::Nothing,
             Incoming::Frame(buffer, octets, meaning) => {
                 let now = clock.now();
                 self.edge.stalls.worked(now);
@@ -264,6 +309,11 @@ impl World {
         let frame = Frame::new(buffer, length, meaning.segmentation, meaning.checksum);
         self.engine.offer(port, at, frame);
     }
+}
+
+/// The node of a port, if it forwards frames.
+fn node_of(port: &str, transit: bool) -> Option<&str> {
+    if transit { port.split_once(':').map(|(node, _)| node) } else { None }
 }
 
 /// Result of a read from a port.

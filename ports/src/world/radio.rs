@@ -1,6 +1,6 @@
 //! Radio media by name, and the state of their radios at an instant.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use airloom_engine::medium::mobility::{Mobility, Position};
 use airloom_engine::medium::{
@@ -45,9 +45,20 @@ impl Radios {
         self.ports[radio.medium.index()].push(radio.port);
     }
 
+    /// Removes the radio of a port. Its number on its medium stays that of the port.
+    fn remove(&mut self, port: PortId) {
+        self.all.retain(|radio| radio.port != port);
+        self.by_port.remove(&port);
+    }
+
     /// Whether a port is that of a radio that carries 802.11 frames.
     pub(crate) fn is_wlan(&self, port: PortId) -> bool {
         self.by_port.get(&port).is_some_and(|radio| radio.wlan)
+    }
+
+    /// Whether a port is that of a radio.
+    pub(crate) fn has(&self, port: PortId) -> bool {
+        self.by_port.contains_key(&port)
     }
 
     /// The port of a medium's radio.
@@ -85,6 +96,8 @@ pub struct RadioView {
     pub airtime: Airtime,
     /// Time in which its station, of a stack, dozed.
     pub dozed: Span,
+    /// Frames of its stack at frequencies where it has no channel, by MHz.
+    pub foreign: BTreeMap<u16, u64>,
     /// The radios it exchanged frames with: their numbers and counters.
     pub peers: Vec<(u32, PeerCounts)>,
     /// Its slice.
@@ -152,6 +165,7 @@ impl World {
         let medium = settings.build(self.engine.seed(), name)?;
         let id = self.engine.add_medium(name, medium)?;
         self.names.media.insert(name, id);
+        self.engine.medium(id)?.set_sniffing(self.captures.sniffs());
         Ok(())
     }
 
@@ -170,6 +184,45 @@ impl World {
         let wlan = settings.membership == Membership::Wlan;
         let id = self.engine.add_radio(medium, port, settings, mobility)?;
         self.radios.insert(Radio { port, medium, id, wlan });
+        Ok(())
+    }
+
+    /// Takes a radio out, also while the engine runs: its port is free for another one.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or an error of the engine.
+    pub fn remove_radio(&mut self, port: &str) -> Result<(), Error> {
+        let Radio { port, medium, id, .. } = self.radio(port)?;
+        self.with_egress(|engine, _, egress| engine.remove_radio(medium, id, egress))?;
+        self.radios.remove(port);
+        Ok(())
+    }
+
+    /// Gives a medium other laws now.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or an invalid setting.
+    pub fn set_medium(&mut self, name: &str, settings: &MediumSettings) -> Result<(), Error> {
+        let id = self.names.media.id(name)?;
+        Ok(self.engine.medium(id)?.set_laws(settings)?)
+    }
+
+    /// Gives a radio another movement now.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or a position that is not finite.
+    pub fn set_motion(&mut self, port: &str, mobility: Box<dyn Mobility>) -> Result<(), Error> {
+        let Radio { medium, id, .. } = self.radio(port)?;
+        Ok(self.engine.medium(medium)?.set_mobility(id, mobility)?)
+    }
+
+    /// Removes all sources of noise of a medium.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name.
+    pub fn remove_noise(&mut self, medium: &str) -> Result<(), Error> {
+        let id = self.names.media.id(medium)?;
+        self.engine.medium(id)?.remove_noise();
         Ok(())
     }
 
@@ -210,10 +263,10 @@ impl World {
         Ok(self.engine.add_noise(id, settings, mobility)?)
     }
 
-    /// Makes all media report the frames on the air.
-    pub(crate) fn sniff(&mut self) -> Result<(), Error> {
+    /// Makes all media report the frames on the air, or no longer.
+    pub(crate) fn sniff(&mut self, on: bool) -> Result<(), Error> {
         for (_, id) in self.names.media.iter() {
-            self.engine.medium(id)?.set_sniffing(true);
+            self.engine.medium(id)?.set_sniffing(on);
         }
         Ok(())
     }
@@ -237,16 +290,18 @@ impl World {
     }
 
     /// Violations of grants so far, by medium, and the number of transmissions that were not
-    /// recorded.
+    /// recorded, by slice.
     ///
     /// # Errors
     /// None in a world that created its media itself.
-    pub fn violations(&mut self) -> Result<(Vec<ViolationView>, u64), Error> {
-        let (mut found, mut unrecorded) = (Vec::new(), 0);
+    pub fn violations(&mut self) -> Result<(Vec<ViolationView>, BTreeMap<String, u64>), Error> {
+        let (mut found, mut unrecorded) = (Vec::new(), BTreeMap::new());
         for (_, id) in self.names.media.iter() {
             let medium = self.engine.medium(id)?;
-            let (violations, more) = medium.violations();
-            unrecorded += more;
+            let (violations, _) = medium.violations();
+            for (slice, more) in medium.unrecorded() {
+                *unrecorded.entry(slice.to_owned()).or_default() += more;
+            }
             found.extend(violations.iter().map(|violation| {
                 ViolationView {
                     port: self
@@ -255,12 +310,23 @@ impl World {
                         .map_or("", |port| self.names.ports.name(port.index()))
                         .to_owned(),
                     slice: medium.slice(violation.radio).unwrap_or_default().to_owned(),
-                    violation: violation.clone(),
+                    violation: (*violation).clone(),
                     concerned: medium.concerned(violation).into_iter().map(str::to_owned).collect(),
                 }
             }));
         }
         Ok((found, unrecorded))
+    }
+
+    /// Forgets the violations of a slice, whose radios have left.
+    ///
+    /// # Errors
+    /// None in a world that created its media itself.
+    pub fn forget_violations(&mut self, slice: &str) -> Result<(), Error> {
+        for (_, id) in self.names.media.iter() {
+            self.engine.medium(id)?.forget_violations(slice);
+        }
+        Ok(())
     }
 
     /// Sets an additional error probability, from 0 to 1, of frames from one radio to another.
@@ -377,6 +443,7 @@ fn view(engine: &mut Engine, names: &Names, radio: Radio) -> Result<RadioView, E
         counts: medium.counts(id),
         airtime: medium.airtime(id, medium.now()),
         dozed: medium.dozed(id),
+        foreign: medium.foreign(id),
         peers: medium.peers(id).map(|(peer, counts)| (peer.number(), counts)).collect(),
         slice: medium.slice(id).map(str::to_owned),
         cut: medium.is_cut(id),

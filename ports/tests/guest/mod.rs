@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use airloom_ports::offloads::Offloads;
 use airloom_ports::vhost::DeviceConfig;
 #[allow(unused_imports)] // as above
 pub use bench::Bench;
@@ -41,7 +42,8 @@ pub const BASE: u16 = u16::MAX - 20;
 pub const BASIC: u64 = 1 << 30 | 1 << 32;
 
 /// Device configuration of every fake guest.
-pub const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 7], mtu: 1500 };
+pub const CARD: DeviceConfig =
+    DeviceConfig { mac: [2, 0, 0, 0, 0, 7], mtu: 1500, offloads: Offloads { transmit: true, receive: true } };
 
 /// A descriptor: guest address, length in octets, flags, next.
 pub type Descriptor = (u64, u32, u16, u16);

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 
 use airloom_engine::settings::LinkSettings;
 use airloom_netns::{self as netns, InterfaceSpec, Namespace, NodeSpec, VethSpec};
+use airloom_ports::offloads::Offloads;
 use airloom_ports::port::Port;
 use airloom_ports::runtime::driver::Driver;
 use airloom_ports::tap::Tap;
@@ -38,6 +39,8 @@ pub fn node(number: u8, tap: bool) -> NodeSpec {
             mtu: 1500,
             addresses: vec![format!("10.0.0.{number}/24"), format!("fd00::{number}/64")],
             tap,
+            bridge: Vec::new(),
+            offloads: netns::offloads::Offloads::default(),
         }],
         routes: Vec::new(),
         neighbours: Vec::new(),
@@ -67,7 +70,7 @@ pub fn bring_up(nodes: &[NodeSpec], wires: &[VethSpec]) -> Option<Vec<Namespace>
 pub fn port(namespace: &Namespace) -> Box<dyn Port> {
     let (_, fd) = namespace.taps().next().expect("the node has a TAP");
     let fd = fd.as_fd().try_clone_to_owned().expect("a descriptor is to be had");
-    Box::new(Tap::from_fd(fd).expect("it is a TAP"))
+    Box::new(Tap::from_fd(fd, Offloads::default()).expect("it is a TAP"))
 }
 
 /// Two nodes, 1 and 2, whose TAPs are joined by one link.

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import ScenarioError
+from airloom.scenario.suggest import nearest
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, str] = {
     "rate": "whether links of 1 to 1000 Mbit/s keep their rate from the first frame on",
     "report": "a large report in Chromium: time until it is open, elements, size",
     "throughput": "one flow over a link, over 16 switches, and in small frames",
+    "virtual": "virtual time: deviation from arithmetic, virtual seconds a wall second, messages a frame",
     "wlan": "802.11 stacks of guests: throughput by rate, WPA2 association, many stations",
 }
 """Description by module name."""
@@ -73,7 +75,7 @@ def find(name: str) -> Callable[[Progress], list[BenchResult]]:
         raise ScenarioError(
             "bench.unknown",
             f"there is no benchmark {name}",
-            cure=f"there are: {', '.join(names()) or 'none'}",
+            cure=nearest(name, names()),
         )
     run: Callable[[Progress], list[BenchResult]] = importlib.import_module(f"airloom.bench.{name}").run
     return run

@@ -13,7 +13,8 @@ from airloom.calibration.model import PAIRS, Calibration, Figure
 from airloom.errors import RunError
 from airloom.experiments import capacity_search
 from airloom.host.machine import machine
-from airloom.lab.lab import Lab, measurement_of
+from airloom.lab.lab import Lab
+from airloom.lab.measuring import measurement_of
 from airloom.results.result import utc_now
 from airloom.scenario.model import Link, Node, Scenario
 from airloom.stats import mean

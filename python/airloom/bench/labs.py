@@ -17,7 +17,7 @@ from airloom.experiments import capacity_search
 from airloom.host import binaries
 from airloom.lab.lab import Lab
 from airloom.measure.flow import FlowReading
-from airloom.planning import default_image
+from airloom.planning.machine import default_image
 from airloom.scenario.model import Link, Node, Queue, Scenario, Switch, Topology
 
 ETHERNET = 24

@@ -11,8 +11,9 @@ from airloom.bench import BenchResult, Progress
 from airloom.bench.grid import LOSS
 from airloom.bench.labs import flow, up
 from airloom.errors import HostError, RunError
-from airloom.lab.handles import LiveNode, LiveProgram
+from airloom.lab.handles import LiveNode
 from airloom.lab.lab import Lab
+from airloom.lab.live_program import LiveProgram
 from airloom.scenario.model import Scenario
 
 RATES = (6, 9, 12, 18, 24, 36, 48, 54)

@@ -27,8 +27,12 @@ from pathlib import Path
 from pydantic import Field
 
 from airloom.errors import LabError, RunError, ScenarioError, writing
+from airloom.host import files
 from airloom.host.machine import machine
 from airloom.results.result import Part
+
+_LARGEST = 16 << 20
+"""Octets of a calibration."""
 
 SCHEMA = 1
 PAIRS = (1, 2)
@@ -104,7 +108,7 @@ def read(path: Path) -> Calibration:
 
 def _read(path: Path, cure: str, kind: type[LabError]) -> Calibration:
     try:
-        return Calibration.model_validate_json(path.read_text(encoding="utf-8"))
+        return Calibration.model_validate_json(files.content(path, _LARGEST))
     except (OSError, ValueError) as error:
         first = str(error).splitlines()[0]
         raise kind(

@@ -2,6 +2,9 @@
 
 Exit codes: 0 success; 1 failure, or ``--strict`` and not valid; 2 invalid input, nothing was
 started; 3 this machine lacks a named requirement; 130 and 143 stopped by Ctrl-C and SIGTERM.
+
+The commands are in :mod:`airloom.cli.tree`, which this module imports only when it needs one: typer takes
+longer to load than to print the version.
 """
 
 from __future__ import annotations
@@ -10,116 +13,27 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from copy import copy
-from functools import cache
-from typing import Annotated, Any
-
-import typer
-import typer.main
+from typing import TYPE_CHECKING, Any
 
 from airloom import __version__
-from airloom.cli import (
-    bench,
-    calibrate,
-    check,
-    compare,
-    doctor,
-    enter,
-    experiment,
-    grid,
-    image,
-    mn,
-    oml,
-    packs,
-    radio,
-    recommend,
-    report,
-    run,
-    schema,
-    up,
-)
 from airloom.errors import LabError, RunError
-from airloom.units.text import visible
 
-EPILOG = (
-    "Begin with: airloom doctor; airloom check examples/chain.yaml; airloom run examples/chain.yaml. "
-    "Exit codes: 0 done; 1 it ran and failed; 2 bad input, nothing was started; "
-    "3 this machine lacks something; 130 stopped by Ctrl-C."
-)
+if TYPE_CHECKING:
+    import typer
 
-app = typer.Typer(
-    name="airloom",
-    help="A network-virtualization laboratory: unmodified programs on many virtual nodes, an emulated "
-    "network between them, and a verdict on every run.",
-    epilog=EPILOG,
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+    app: typer.Typer
+
+_COMPLETE = "_AIRLOOM_COMPLETE"
+"""The variable by which the shell asks for completions."""
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"airloom {__version__}")
-        raise typer.Exit
+def __getattr__(name: str) -> Any:
+    """Returns ``app``, all commands."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from airloom.cli.tree import application
 
-
-@app.callback()
-def top(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
-    ] = False,
-) -> None:
-    """Global options, before the command."""
-
-
-app.command("check")(check.command)
-app.command("run")(run.command)
-app.command("up")(up.command)
-app.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(
-    enter.exec_command
-)
-app.command("shell")(enter.shell_command)
-app.command("node")(enter.node_command)
-app.command("radio")(radio.command)
-_PASS_THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False}
-app.command("mn", context_settings={**_PASS_THROUGH, "help_option_names": []})(mn.mn_command)
-app.command("mn-run", context_settings=_PASS_THROUGH, options_metavar="SCRIPT [ARGUMENT...]")(mn.run_command)
-app.command("compare")(compare.command)
-app.command("calibrate")(calibrate.command)
-app.command("recommend")(recommend.command)
-app.command("report")(report.command)
-app.command("bench")(bench.command)
-experiment.app.command("pack")(packs.pack_command)
-experiment.app.command("unpack")(packs.unpack_command)
-experiment.app.command("rerun")(packs.rerun_command)
-app.add_typer(experiment.app, name="experiment")
-app.add_typer(image.app, name="image")
-app.add_typer(grid.app, name="grid")
-app.add_typer(oml.app, name="oml")
-app.command("doctor")(doctor.command)
-app.command("schema")(schema.command)
-
-
-@cache
-def group() -> Any:
-    """Returns all commands with their options, as click has them."""
-    return typer.main.get_command(app)
-
-
-def group_for(words: Sequence[str]) -> Any:
-    """Returns what these words of the command line need: to make all commands takes a tenth of a second."""
-    name = words[0] if words else ""
-    commands = [one for one in app.registered_commands if one.name == name]
-    groups = [one for one in app.registered_groups if one.name == name]
-    if not commands and not groups:
-        return group()
-    one = copy(app)
-    one.registered_commands, one.registered_groups = commands, groups
-    return typer.main.get_command(one)
+    return application()
 
 
 def _terminated(number: int, _: Any) -> None:
@@ -143,13 +57,30 @@ def main() -> None:
 def _ended() -> int | str | None:
     """Runs the command; returns the exit code."""
     try:
-        group_for(sys.argv[1:])()
+        if sys.argv[1:] == ["--version"]:
+            print(f"airloom {__version__}")
+        elif _COMPLETE in os.environ:
+            from airloom.cli.completion import complete
+
+            complete()
+        else:
+            from airloom.cli.tree import group_for
+
+            group_for(sys.argv[1:])()
     except SystemExit as ended:
         return ended.code
     except LabError as error:
         for each in (error, *error.further):
             _print_error(each)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        from airloom import extras
+
+        missing = extras.error_of(error.name)
+        if missing is None:
+            raise
+        _print_error(missing)
+        return missing.exit_code
     except KeyboardInterrupt:
         print("airloom: stopped", file=sys.stderr)
         return 130
@@ -163,7 +94,7 @@ def _ended() -> int | str | None:
 _REFUSALS = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG, errno.EEXIST, errno.ETXTBSY),
-    *(errno.EMFILE, errno.ENFILE, errno.EPIPE),
+    *(errno.EMFILE, errno.ENFILE, errno.EPIPE, errno.EINVAL),
 }
 """Errors of user-chosen paths and outputs; any other OSError is a bug of Airloom."""
 
@@ -184,6 +115,8 @@ def _refused(error: OSError) -> int:
 
 
 def _print_error(error: LabError) -> None:
+    from airloom.units.text import visible
+
     print(visible(f"airloom: {error}"), file=sys.stderr)
 
 

@@ -15,10 +15,16 @@ from functools import cached_property
 from typing import Any
 
 import airloom
-from airloom.lab.handles import LiveGuest, LiveLink, LiveNode, LiveProgram
+from airloom import grid
+from airloom.lab.attached import AttachedLab, AttachedLink, AttachedNode, AttachedProgram
+from airloom.lab.handles import LiveGuest, LiveLink, LiveNode
+from airloom.lab.live_program import LiveProgram
 from airloom.lab.radio import LiveRadio
 from airloom.measure import Metric, Reading
+from airloom.nodes.virtual_time import PassedFrame
+from airloom.planning.difference import Step
 from airloom.results import Claim, Measurement, RunReader
+from airloom.runs.link_loads import LinkLoad
 from airloom.scenario.topology import builders
 
 _PARTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
@@ -26,6 +32,7 @@ _PARTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
         "Runs",
         (
             airloom.run,
+            airloom.plot,
             airloom.Capture,
             airloom.Tries,
             airloom.check,
@@ -40,17 +47,26 @@ _PARTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
         "A live laboratory",
         (
             airloom.Lab,
+            airloom.Replay,
             LiveNode,
             LiveProgram,
             airloom.Completed,
             LiveLink,
+            LinkLoad,
             LiveRadio,
             LiveGuest,
+            AttachedLab,
+            AttachedNode,
+            AttachedProgram,
+            AttachedLink,
+            PassedFrame,
+            Step,
             Reading,
             Metric,
         ),
     ),
     ("Scenarios", (airloom.Scenario,)),
+    ("The grid manager", (grid.run,)),
     ("Errors", (airloom.ScenarioError, airloom.HostError, airloom.LabError, airloom.RunError)),
 )
 _ROLE = re.compile(r":(?:class|func|meth|mod|attr|data|exc):`~?([^`]+)`")
@@ -72,7 +88,8 @@ def page() -> str:
     for title, things in _PARTS:
         lines += ["", f"## {title}"]
         for thing in things:
-            lines += ["", *(_class(thing) if inspect.isclass(thing) else _function(thing, "airloom."))]
+            home = "airloom.grid." if thing.__module__.startswith("airloom.grid.") else "airloom."
+            lines += ["", *(_class(thing) if inspect.isclass(thing) else _function(thing, home))]
     lines += ["", "## Topologies", "", *_text(builders.__doc__)]
     for name, made in sorted(vars(builders).items()):
         if inspect.isfunction(made) and made.__module__ == builders.__name__ and not name.startswith("_"):

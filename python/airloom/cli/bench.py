@@ -42,7 +42,7 @@ def command(
         for known in bench.names():
             console.print(f"{known:12} {bench.describe(known)}")
         return
-    must_take_json(json_file)
+    must_take_json(json_file, "the JSON of `airloom bench`", "machine", "results")
     results: list[bench.BenchResult] = []
     for chosen in bench.names() if name == "all" else [name]:
         run = bench.find(chosen)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airloom.cli.options import Overrides, ScenarioFile, Seed
+from airloom.units.given import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from airloom.cli.console import Console
-    from airloom.planning.link_settings import LinkSettings
-    from airloom.planning.plan import Plan
+    from airloom.planning.links.link_settings import LinkSettings
+    from airloom.planning.plan import InterfacePlan, Plan
+    from airloom.scenario.model import Grant
 
 MOST_ROWS = 40
 _DISTURBANCE = ("slice", "onto", "from", "at", "ch", "power\ndBm", "SNR\ndB", "SINR\ndB", "effect")
@@ -41,12 +43,13 @@ def command(
     from rich.text import Text
 
     from airloom.cli.console import Console
-    from airloom.planning import host_needs
     from airloom.planning.capture import Capture
     from airloom.planning.estimate import estimate
     from airloom.planning.gate import check
+    from airloom.planning.links import neighbours
+    from airloom.planning.machine import host_needs
     from airloom.units.figures import readable
-    from airloom.units.text import seconds
+    from airloom.units.text import duration, seconds
 
     experiment = check(file, overrides or (), seed=seed)
     plan = experiment.plans[0]
@@ -72,9 +75,16 @@ def command(
     if plan.media:
         console.print(_radios(plan))
         _print_slices(console, plan)
+    for turns in plan.turns:
+        late = f", the first {duration(turns.phase)} later" if turns.phase else ""
+        console.print(f"Turns {turns.name}: {turns.who}, {duration(turns.quantum)} each{late}")
+    for processor in plan.processors:
+        who = ", ".join(processor.guests)
+        console.print(f"Processor {processor.name}: {who}; {processor.prices.words}; {processor.scheduler}")
     if coupling:
         console.print(_coupling(plan))
-    for note in (*plan.notes, *host_needs.lacks(plan)):
+    overflow = neighbours.overflow(plan)
+    for note in (*plan.notes, *host_needs.lacks(plan), *([overflow] if overflow else [])):
         console.print(Text(f"note: {note}"), soft_wrap=True)
     guess = estimate(plan)
     runs = len(experiment.plans)
@@ -107,8 +117,9 @@ def _nodes(plan: Plan) -> Table:
         shared = node.guest.shared if node.guest is not None else None
         kind = node.kind if shared is None else f"{node.kind} in {shared}"
         kind = f"{kind}, router" if node.forwarding else kind
+        kind = f"{kind}, bridge" if any(one.bridge for one in node.interfaces) else kind
         rows = [
-            (interface.name, " ".join(map(str, interface.addresses)) or "-", interface.link)
+            (interface.name, " ".join(map(str, interface.addresses)) or "-", _joined(interface))
             for interface in node.interfaces
         ] or [("-", "-", "-")]
         for number, row in enumerate(rows):
@@ -116,6 +127,11 @@ def _nodes(plan: Plan) -> Table:
     if len(plan.nodes) > MOST_ROWS:
         table.add_row("...", f"{len(plan.nodes) - MOST_ROWS} more", "", "", "")
     return table
+
+
+def _joined(interface: InterfacePlan) -> str:
+    """Returns the link of an interface, or the members of a bridge."""
+    return ", ".join(interface.bridge) if interface.bridge else interface.link
 
 
 def _links(plan: Plan) -> Table:
@@ -134,18 +150,19 @@ def _links(plan: Plan) -> Table:
 
 def _direction(settings: LinkSettings) -> str:
     """Returns the properties of a direction, and its queue if frames may wait there."""
-    from airloom.planning.link_settings import QueueSettings
+    from airloom.planning.links.link_settings import QueueSettings
 
     if settings.queue is None and settings.rate is None:
         return settings.text
-    return f"{settings.text}\nqueue: {(settings.queue or QueueSettings()).text}"
+    return f"{settings.text}\nqueue: {(given(settings.queue, QueueSettings())).text}"
 
 
 def _print_slices(console: Console, plan: Plan) -> None:
     """Prints which slice can disturb which, and by how much."""
     from rich.table import Table
 
-    from airloom.planning.interference import over_time
+    from airloom.planning.radio.interference import over_time
+    from airloom.planning.slices import divisions
     from airloom.units.text import seconds
 
     grants = (radio.grant for medium in plan.media.values() for radio in medium.radios)
@@ -157,8 +174,14 @@ def _print_slices(console: Console, plan: Plan) -> None:
     if len(slices) < 2:
         return
     found = over_time(plan)
+    divided = divisions.over_time(plan)
+    for division in divided[:MOST_ROWS]:
+        console.print(f"Slices: {division.text}")
+    if len(divided) > MOST_ROWS:
+        console.print(f"Slices: {len(divided) - MOST_ROWS} more pairs share channels in such a way")
     if not found:
-        console.print("Slices: no channel of one overlaps a channel of another at any time")
+        if not divided:
+            console.print("Slices: no channel of one overlaps a channel of another at any time")
         return
     table = Table(title="Slices that can disturb others", title_justify="left")
     changing = any(one.since_ns or one.until_ns is not None for one in found)
@@ -214,38 +237,64 @@ def _grants(plan: Plan) -> Table:
     """Returns the grants of slices, and from when on they change."""
     from rich.table import Table
 
-    from airloom.planning.stages import granted, stages
+    from airloom.planning.slices.stages import granted, stages
     from airloom.units.text import seconds
 
     table = Table(title="Grants", title_justify="left")
-    for column in ("slice", "from", "channels", "power", "slots", "airtime weight", "police"):
-        table.add_column(column, overflow="fold")
     slices = plan.scenario.slices
     rows = [(0, name, grant) for name, grant in granted(plan.scenario).items()]
     for at, numbers, grants in stages(plan.scenario):
         changing = {plan.scenario.events[number].slice for number in numbers}
         rows += [(at, name, grants[name]) for name in grants if name in changing]
-    for at, name, grant in rows[:MOST_ROWS]:
-        slots = "" if grant.slots is None else ", ".join(map(str, grant.slots))
-        table.add_row(
-            name,
-            seconds(at) if at else "start",
-            ", ".join(getattr(channel, "text", str(channel)) for channel in grant.channels),
-            "" if grant.power is None else grant.power.text,
-            slots if grant.hold or not slots else f"{slots} (not held)",
-            "" if grant.airtime_weight is None else str(grant.airtime_weight),
-            slices[name].police,
-        )
+    shown = [
+        {
+            "slice": name,
+            "from": seconds(at) if at else "start",
+            "channels": ", ".join(getattr(channel, "text", str(channel)) for channel in grant.channels),
+            "power": "" if grant.power is None else grant.power.text,
+            **_in_time(plan, name, grant),
+            "code": "" if grant.code is None else str(grant.code),
+            "airtime weight": "" if grant.airtime_weight is None else str(grant.airtime_weight),
+            "police": slices[name].police,
+        }
+        for at, name, grant in rows[:MOST_ROWS]
+    ]
+    columns = [column for column in shown[0] if any(row[column] for row in shown)]
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in shown:
+        table.add_row(*(row[column] for column in columns))
     if len(rows) > MOST_ROWS:
         table.add_row("...", f"{len(rows) - MOST_ROWS} more")
     return table
+
+
+def _in_time(plan: Plan, name: str, grant: Grant) -> dict[str, str]:
+    """Returns the slots of a grant, the longest wait between two of them, and its hopping sequence."""
+    from airloom.planning.radio.media import slots as encoded
+    from airloom.planning.slices.divisions import longest_wait
+    from airloom.units.figures import readable
+
+    media = next(
+        plan.scenario.media[medium.name]
+        for medium in plan.media.values()
+        if any(radio.grant is not None and radio.grant.slice == name for radio in medium.radios)
+    )
+    slots, wait, hops = "", "", ""
+    if grant.slots is not None and media.slots is not None:
+        slots = f"{', '.join(map(str, grant.slots))} of {media.slots.frame}"
+        slots = slots if grant.hold else f"{slots} (not held)"
+        wait = readable(longest_wait(encoded(media.slots, grant.slots)), "ns") if grant.hold else ""
+    if grant.hops is not None and media.hops is not None:
+        hops = f"{grant.hops.set}, sequence {grant.hops.sequence}, every {media.hops.dwell.text}"
+    return {"slots": slots, "longest wait": wait, "hops": hops}
 
 
 def _turns(plan: Plan) -> Table | None:
     """Returns which slice has which radio from when to when; None if that does not change."""
     from rich.table import Table
 
-    from airloom.planning.spans import WHOLE
+    from airloom.planning.slices.spans import WHOLE
     from airloom.units.text import seconds
 
     radios = [radio for medium in plan.media.values() for radio in medium.radios]
@@ -275,7 +324,7 @@ def _turns(plan: Plan) -> Table | None:
 def _radios(plan: Plan) -> Table:
     from rich.table import Table
 
-    from airloom.planning.media import DEFAULT_POWER
+    from airloom.planning.radio.media import DEFAULT_POWER
     from airloom.units.figures import readable
 
     table = Table(title="Radios", title_justify="left")
@@ -285,7 +334,9 @@ def _radios(plan: Plan) -> Table:
     for medium, radio in radios[:MOST_ROWS]:
         said = radio.settings
         rate = said["rate"]
-        rate = rate if isinstance(rate, str) else readable(next(iter(rate.values())), "bit/s")
+        if isinstance(rate, dict):
+            (form, number), *_ = rate.items()
+            rate = f"MCS {number}" if form == "mcs" else readable(number, "bit/s")
         power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else DEFAULT_POWER.text
         phy, channel = said.get("phy"), str(said.get("channel"))
         if phy is None:

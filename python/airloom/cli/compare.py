@@ -74,7 +74,7 @@ def command(
     from airloom.compare.render import render
     from airloom.compare.runs import compare, compare_values
 
-    must_take_json(json_file)
+    must_take_json(json_file, "the JSON of `airloom compare`", "schema", "first", "second")
     if trends:
         _trends(what, kinds, json_file, every)
         return
@@ -186,6 +186,7 @@ def _run(
         restart=True,
         taps=any(one.has_taps for one in experiments.values()),
         shares={name: share for one in experiments.values() for name, share in one.shares.items()},
+        namespaces=not all(one.virtual for one in experiments.values()),
     )
     with Display(Console(stderr=True)) as display:
         return on_kinds(experiments, out=out, profile=profile, watcher=display)

@@ -19,17 +19,42 @@ Offer = list[tuple[str, str]]
 
 def labs(incomplete: str) -> Offer:
     """Returns the names of the running laboratories."""
-    from airloom.lab.client import running
+    from airloom.lab.running import running
 
     return _begin({lab.name: f"process {lab.pid}" for lab in running()}, incomplete)
 
 
-def nodes(context: typer.Context, incomplete: str) -> Offer:
-    """Returns the nodes of the laboratory of ``--lab``, or of the only one."""
-    from airloom.lab.client import Client, find
+def labs_and_runs(incomplete: str) -> Offer:
+    """Returns the names of the running laboratories and runs."""
+    from airloom.lab.running import running
+
+    found = running("laboratory", "run")
+    return _begin({lab.name: f"{lab.what}, process {lab.pid}" for lab in found}, incomplete)
+
+
+def sources(context: typer.Context, incomplete: str) -> Offer:
+    """Returns what can be captured in the laboratory or run of ``--lab``, or in the only one."""
+    from airloom.lab.running import find
 
     try:
-        with Client(find(context.params.get("lab"))) as client:
+        lab = find(context.params.get("lab"), "laboratory", "run")
+        from airloom.lab.client import Client  # with the types of messages, which take longer to load
+
+        with Client(lab) as client:
+            return _begin(client.sources(), incomplete)
+    except (LabError, OSError):
+        return []
+
+
+def nodes(context: typer.Context, incomplete: str) -> Offer:
+    """Returns the nodes of the laboratory of ``--lab``, or of the only one."""
+    from airloom.lab.running import find
+
+    try:
+        lab = find(context.params.get("lab"))
+        from airloom.lab.client import Client  # with the types of messages, which take longer to load
+
+        with Client(lab) as client:
             return _begin(dict.fromkeys(client.info()["nodes"], ""), incomplete)
     except (LabError, OSError):
         return []
@@ -52,7 +77,7 @@ def benchmarks(incomplete: str) -> Offer:
 
 def kinds(incomplete: str) -> Offer:
     """Returns the node kinds."""
-    from airloom.scenario.model.base import KindName
+    from airloom.scenario.kind_names import KindName
 
     return _begin(dict.fromkeys(get_args(KindName), ""), incomplete)
 
@@ -64,14 +89,35 @@ def kinds_with_commas(incomplete: str) -> Offer:
     return [(before + comma + kind, said) for kind, said in kinds(last) if kind not in taken]
 
 
+_RADIO_ACTIONS = ("info", "link", "scan", "station", "up", "down", "set")
+_RADIO_KEYS = ("channel", "power", "rate", "rts", "ssid")
+
+
 def radio_words(context: typer.Context, incomplete: str) -> Offer:
     """Returns the possible next words of ``airloom radio``."""
-    from airloom.cli.radio import ACTIONS, KEYS
-
     written = context.params.get("words") or []
     if not written:
-        return _begin(dict.fromkeys(ACTIONS, ""), incomplete)
-    return _begin(dict.fromkeys(KEYS, ""), incomplete) if list(written) == ["set"] else []
+        return _begin(dict.fromkeys(_RADIO_ACTIONS, ""), incomplete)
+    return _begin(dict.fromkeys(_RADIO_KEYS, ""), incomplete) if list(written) == ["set"] else []
+
+
+def templates(incomplete: str) -> Offer:
+    """Returns the templates of ``airloom init``."""
+    from pathlib import Path
+
+    folder = Path(__file__).with_name("templates")
+    return _begin(dict.fromkeys(sorted(path.stem for path in folder.glob("*.yaml")), ""), incomplete)
+
+
+def scenario_paths(incomplete: str) -> Offer:
+    """Returns the paths for ``--set``: keys of the model, names of the scenario file on the line."""
+    from airloom.cli.completion import typed
+    from airloom.cli.scenario_keys import offered
+
+    if "=" in incomplete:
+        return []
+    files = (word for word in typed() if word.endswith((".yaml", ".yml")))
+    return offered(incomplete, next(files, None))
 
 
 def _begin(words: Mapping[str, str], incomplete: str) -> Offer:

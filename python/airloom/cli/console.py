@@ -13,6 +13,7 @@ from typing import IO, Any
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.status import Status
 from rich.text import Text
 
 from airloom.units.text import visible
@@ -32,6 +33,22 @@ class Console(rich.console.Console):
         """Makes control characters in rendered text visible; the console's own controls stay."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+    def status(self, status: RenderableType, **more: Any) -> Status:
+        """Returns a status of literal text."""
+        return _Status(literal(status), console=self, **more)
+
+
+class _Status(Status):
+    """Rich's status, which reads text as markup, with literal text."""
+
+    def update(self, status: RenderableType | None = None, **more: Any) -> None:
+        super().update(None if status is None else literal(status), **more)
+
+
+def literal(text: RenderableType) -> RenderableType:
+    """Returns text that a part of rich with markup of its own shows as it is."""
+    return Text(visible(text)) if isinstance(text, str) else text
 
 
 def say(text: object, *, error: bool = False, file: IO[str] | None = None) -> None:

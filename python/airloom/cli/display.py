@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -18,13 +20,47 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from airloom._engine import EngineError
 from airloom.cli.console import Console
-from airloom.results.headline import HEADLINES
+from airloom.results.headline import chosen
 from airloom.runs.progress import Watcher
 from airloom.units.figures import readable
+from airloom.units.text import virtual_speed
 
 if TYPE_CHECKING:
     from airloom.measure.tool import Metric
+    from airloom.runs.emulation import World
+    from airloom.runs.single import OneRun
+
+_PERIOD = 0.2
+"""Wall seconds between two steps of the bars."""
+
+
+class Clock:
+    """The clock of a run in virtual time, read now and then by another thread."""
+
+    def __init__(self, world: World, wall: Callable[[], float] = time.monotonic) -> None:
+        self._world = world
+        self._wall = wall
+        self._began: float | None = None
+        self._at = 0.0
+        self._speed = 0.0
+
+    def passed(self) -> float:
+        """The virtual seconds since the last call; none before time zero and after the end."""
+        if not self._world.running:
+            return 0.0
+        before = self._at
+        with contextlib.suppress(EngineError):  # it has just ended
+            self._at = self._world.now() / 1e9
+        self._began = self._wall() if self._began is None else self._began
+        wall = self._wall() - self._began
+        self._speed = self._at / wall if wall > 0 else 0.0
+        return self._at - before
+
+    def text(self) -> str:
+        """The time, and how fast it has passed from the begin."""
+        return virtual_speed(self._at * 1e9, self._speed)
 
 
 class Display(Watcher):
@@ -47,6 +83,8 @@ class Display(Watcher):
         self._whole: TaskID | None = None
         self._capture: TaskID | None = None
         self._tasks: dict[str, TaskID] = {}
+        self._virtual: Clock | None = None
+        self._passing: TaskID | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._move, daemon=True)
 
@@ -65,10 +103,27 @@ class Display(Watcher):
         self._progress.stop()
 
     def _move(self) -> None:
-        """Advances the bars by the clock, since the actual progress is unknown."""
-        while not self._over.wait(0.2):
+        """Advances the bars by the run's clock, since the actual progress is unknown."""
+        while not self._over.wait(_PERIOD):
+            clock = self._virtual
+            passed = _PERIOD if clock is None else clock.passed()
+            if clock is not None and self._passing is not None:
+                self._progress.update(self._passing, description=clock.text())
             for task in list(self._tasks.values()):
-                self._progress.advance(task, 0.2)
+                self._progress.advance(task, passed)
+
+    def up(self, run: OneRun) -> None:
+        """Shows how fast virtual time passes."""
+        if run.plan.virtual:
+            self._virtual = Clock(run.world)
+            self._passing = self._progress.add_task("virtual time", total=None)
+
+    def down(self) -> None:
+        """Ends that."""
+        self._virtual = None
+        if self._passing is not None:
+            self._progress.remove_task(self._passing)
+            self._passing = None
 
     def phase(self, text: str) -> None:
         """Replaces the current phase."""
@@ -91,8 +146,8 @@ class Display(Watcher):
         """Replaces the bar by the results."""
         self._drop(name)
         found = {one.name: one for one in metrics}
-        first = [found[name] for name in HEADLINES if name in found] or list(metrics[:4])
-        shown = ", ".join(f"{one.name.replace('_', ' ')} {readable(one.value, one.unit)}" for one in first)
+        first = [found[name] for name in chosen(found)] or list(metrics[:4])
+        shown = ", ".join(f"{one.name.replace('_', ' ')} {one.text}" for one in first)
         self._say(("done", "green"), "   ", (name, "bold"), f"  {shown}")
 
     def failed(self, name: str, message: str) -> None:

@@ -27,7 +27,8 @@ def exec_command(
 
     Example: airloom exec h1 -- ping -c 3 h2
     """
-    from airloom.lab.client import Client, find
+    from airloom.lab.client import Client
+    from airloom.lab.running import find
     from airloom.lab.tty import attach
 
     command = words[1:] if words[0] == "--" else words
@@ -41,19 +42,23 @@ def exec_command(
 def node_command(
     node: Node,
     action: Annotated[
-        Literal["pause", "resume", "stop", "kill", "start"],
+        Literal["pause", "resume", "stop", "kill", "start", "restart"],
         typer.Argument(
             metavar="ACTION",
-            help="pause (a guest's kernel too), resume, stop (in good order), kill (at once) or start.",
+            help="pause (a guest's kernel too), resume, stop (in good order), kill (at once), start, or "
+            "restart (stop and start).",
         ),
     ],
     lab: LabName = None,
 ) -> None:
-    """Pause, resume, stop, kill or start a node, or a shared guest, of a laboratory that is up.
+    """Pause, resume, stop, kill, start or restart a node, or a shared guest, of a laboratory that is up.
+
+    The scenario's programs that ran when it was stopped start with it.
 
     Example: airloom node h1 pause
     """
-    from airloom.lab.client import Client, find
+    from airloom.lab.client import Client
+    from airloom.lab.running import find
 
     with Client(find(lab)) as client:
         client.control(node, action)
@@ -61,7 +66,8 @@ def node_command(
 
 def shell_command(node: Node, lab: LabName = None) -> None:
     """Open a shell in a node of a laboratory that is up; `exit` ends it."""
-    from airloom.lab.client import Client, find
+    from airloom.lab.client import Client
+    from airloom.lab.running import find
     from airloom.lab.tty import attach, shells
 
     for shell in shells():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from airloom.cli import completing
+from airloom.cli import completing, packs
 
 app = typer.Typer(
     help="Reproduce a published result: list the experiments, run one, publish its results, or pack "
@@ -117,17 +117,49 @@ def publish_command(
     anyway: Annotated[
         bool,
         typer.Option(
-            "--anyway", help="Publish results that are incomplete, quick or invalid; the page says so."
+            "--anyway",
+            help="Publish incomplete, quick or invalid results, or another engine's; the page says so.",
         ),
     ] = False,
 ) -> None:
     """Publish the results of an experiment as a page with figures, claims, machine and versions.
 
-    Results that are incomplete, of a quick form, or invalid are refused.
+    Results that are incomplete, of a quick form, invalid, or of another engine are refused.
     """
-    from airloom.cli.console import say
-    from airloom.experiments.publishing import publish
+    from rich.text import Text
+
+    from airloom.cli.console import Console, say
+    from airloom.experiments.publishing import objections, publish
     from airloom.experiments.registry import find
 
-    target = to or Path("docs") / "results" / name
-    say(f"published in {publish(find(name), results or Path('out') / name, target, anyway=anyway)}")
+    target, folder = to or Path("docs") / "results" / name, results or Path("out") / name
+    page = publish(find(name), folder, target, anyway=anyway)
+    for objection in objections(find(name), folder):
+        Console(stderr=True).print(Text(f"published although {objection}", style="red"), soft_wrap=True)
+    say(f"published in {page}")
+
+
+@app.command("rejudge")
+def rejudge_command(
+    name: Name,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="DIR", help="Folder of the page; docs/results/NAME by default."),
+    ] = None,
+) -> None:
+    """Judge the claims of a published page anew from its values, after claims have changed.
+
+    Makes no run. Claims that need more than means and intervals keep their outcome. The experiment's
+    conclusion is put into the page, too.
+    """
+    from airloom.cli.console import say
+    from airloom.experiments.registry import find
+    from airloom.experiments.rejudging import rejudge
+
+    changed = rejudge(find(name), page or Path("docs") / "results" / name)
+    say(f"{len(changed)} claims have changed: {', '.join(changed)}" if changed else "no claim has changed")
+
+
+app.command("pack")(packs.pack_command)
+app.command("unpack")(packs.unpack_command)
+app.command("rerun")(packs.rerun_command)

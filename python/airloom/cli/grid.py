@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,14 +11,21 @@ from airloom.cli import grid_accounts, grid_rspec
 from airloom.cli.options import Out, Overrides, ScenarioFile, Seed, Web, WebAt, live_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
 
+    from airloom.grid.answers import OwnTaken, Reservation, Taken
     from airloom.grid.client import Client
+    from airloom.grid.grants import Grant
+    from airloom.runs.progress import Watcher
 
 app = typer.Typer(
     help="Lend a testbed's radio nodes, or reserve some: nodes, channels and slots for a time.",
     no_args_is_help=True,
 )
+
+_WHOLE = {"id": 8, "state": 7, "when": len("2026-12-01 09:00 CEST")}
+"""Columns whose words are not broken: their least widths."""
 
 Identity = Annotated[str, typer.Argument(metavar="ID", help="The reservation: its ID, or how it begins.")]
 
@@ -38,6 +45,15 @@ def serve_command(
         Path | None, typer.Option("--certificate", metavar="FILE", help="Certificate for HTTPS, PEM.")
     ] = None,
     key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Its private key, PEM.")] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--proxy",
+            metavar="ADDRESS",
+            help="A proxy, or network of proxies, whose X-Forwarded-For tells a caller's address. "
+            "Repeatable; by default nobody's does.",
+        ),
+    ] = None,
     rate: Annotated[
         float, typer.Option("--rate", min=0.1, help="Calls a second that a caller may make for long.")
     ] = 20.0,
@@ -55,9 +71,10 @@ def serve_command(
 
     require()
     from airloom.grid.inventory import load
-    from airloom.grid.service import check_certificate, make, serve
+    from airloom.grid.service import check_certificate, checked_proxies, make, serve
     from airloom.grid.storage.database import Database
 
+    proxies = checked_proxies(proxy or ())
     testbed = load(inventory)
     check_certificate(certificate, key)
     service = make(testbed, Database(database), rate=rate, burst=burst)
@@ -70,7 +87,7 @@ def serve_command(
         say("note: tokens cross the network in the clear; give --certificate and --key", error=True)
     serve(
         service, host, port, lambda url: say(f"grid manager of {testbed.inventory.name}: {url}"),
-        certificate=certificate, key=key,
+        certificate=certificate, key=key, proxies=proxies,
     )  # fmt: skip
 
 
@@ -124,10 +141,10 @@ def login_command(
     text = token or typer.prompt("token", hide_input=True)
     login = Login(checked_url(url), text.strip())
     with Client(login) as client:
-        me = client.get("/me")
+        me = client.me()
     path = remember(login)
-    roles = [f"{role} of {project}" for project, role in me["projects"].items()]
-    names = ", ".join([me["user"], *(["administrator"] if me["admin"] else []), *roles])
+    roles = [f"{role} of {project}" for project, role in me.projects.items()]
+    names = ", ".join([me.user, *(["administrator"] if me.admin else []), *roles])
     say(f"{names}: kept in {path}")
 
 
@@ -135,14 +152,14 @@ def login_command(
 def nodes_command() -> None:
     """List the nodes that are lent, with places and radios."""
     with _client() as client:
-        said = client.get("/inventory")
+        said = client.inventory()
     _table(
-        f"{said['name']}: {said['phy']}, channels {', '.join(map(str, said['channels']))}, "
-        f"{said['power_dbm']:g} dBm, {said['slots']['frame']} slots",
+        f"{said.name}: {said.phy}, channels {', '.join(map(str, said.channels))}, "
+        f"{said.power_dbm:g} dBm, {said.slots.frame} slots",
         ("node", "place", "radios"),
         (
-            (name, ", ".join(f"{axis:g}" for axis in node["position_m"]) + " m", " ".join(node["radios"]))
-            for name, node in said["nodes"].items()
+            (name, ", ".join(f"{axis:g}" for axis in node.position_m) + " m", " ".join(node.radios))
+            for name, node in said.nodes.items()
         ),
     )
 
@@ -151,7 +168,9 @@ def nodes_command() -> None:
 def reserve_command(
     project: Annotated[str, typer.Option("--project", help="The project that pays with its quota.")],
     slice_name: Annotated[str, typer.Option("--slice", help="Name of the slice: its SSID.")],
-    duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="How long, such as '2 h'.")],
+    duration: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="How long, such as '2 h' or '3 d'.")
+    ],
     node: Annotated[list[str] | None, typer.Option("--node", help="A certain node. Repeatable.")] = None,
     count: Annotated[int | None, typer.Option("--count", min=1, help="How many nodes.")] = None,
     area: Annotated[
@@ -189,11 +208,12 @@ def reserve_command(
     """
     import secrets
 
+    from airloom.cli.console import say
     from airloom.grid import times
     from airloom.units.quantities import Power
 
     begin, end = times.window(start, duration)
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         "project": project, "slice": slice_name, "nodes": node or [], "count": count, "radios": radios,
         "channels": channel or [], "channel_count": channels, "slots": slots, "apart": apart,
         "area": None if area is None else times.corners(area),
@@ -203,9 +223,12 @@ def reserve_command(
     }  # fmt: skip
     with _client() as client:
         if check:
-            _show({"slice": slice_name, "state": "possible", **client.post("/reservations/check", body)})
+            possible = client.check(body)
+            say(f"{'slice':9}{slice_name}")
+            say(f"{'state':9}possible")
+            _show_grant(possible.start, possible.end, possible.grant, possible.best)
         else:
-            _show(client.post("/reservations", {**body, "key": secrets.token_urlsafe(16)}))
+            _show(client.book({**body, "key": secrets.token_urlsafe(16)}))
 
 
 @app.command("list")
@@ -213,21 +236,61 @@ def list_command(
     project: Annotated[str | None, typer.Option("--project", help="Only this project.")] = None,
     past: Annotated[bool, typer.Option("--past", help="Also what is over.")] = False,
 ) -> None:
-    """List the reservations of your projects."""
+    """List the reservations of your projects, with times of this machine's zone and UTC."""
+    from airloom.grid import times
+
     with _client() as client:
-        found = client.get("/reservations", project=project, past=past or None)
+        found = client.reservations(project, past=past)
     rows = (
-        (one["id"][:8], one["state"], one["project"], one["slice"], one["start"], one["end"], _what(one))
+        (
+            one.id[:8],
+            one.state,
+            one.project,
+            one.slice,
+            times.span(one.start, one.end),
+            f"{one.asked.count} nodes" if one.grant is None else _what(one.grant),
+        )
         for one in found
     )
-    _table("Reservations", ("id", "state", "project", "slice", "start", "end", "what"), rows)
+    _table("Reservations", ("id", "state", "project", "slice", "when", "what"), rows)
 
 
 @app.command("show")
 def show_command(identity: Identity) -> None:
     """Show a reservation and its grant."""
     with _client() as client:
-        _show(client.get(f"/reservations/{_full(client, identity)}"))
+        _show(client.reservation(client.full_identity(identity)))
+
+
+@app.command("scenario")
+def scenario_command(
+    identity: Identity,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where to write; standard output by default.")
+    ] = None,
+) -> None:
+    """Write a scenario that fits a reservation: its nodes, places, radios, channels, power and medium.
+
+    Example: airloom grid scenario 3f2a --out mine.yaml; airloom grid run mine.yaml --reservation 3f2a
+    """
+    from airloom.cli.console import say
+    from airloom.errors import writing
+    from airloom.grid.reserved_scenario import scenario_of
+    from airloom.host import output
+
+    cure = "give another path with --out"
+    if out is not None:
+        output.refuse_others(out, output.SCENARIO, cure)
+    with _client() as client:
+        full = client.full_identity(identity)
+        scenario = scenario_of(client.reservation(full), client.inventory())
+    text = f"# From the reservation {full}, by `airloom grid scenario`.\n{scenario.to_yaml()}"
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    with writing(out, "file.unwritable", "the scenario", cure):
+        out.write_text(text, encoding="utf-8")
+    say(f"run it by: airloom grid run {out} --reservation {full[:8]}")
 
 
 @app.command("extend")
@@ -239,15 +302,14 @@ def extend_command(
     from airloom.grid import times
 
     with _client() as client:
-        path = f"/reservations/{_full(client, identity)}/extend"
-        _show(client.post(path, {"end": times.moment(end, "--end")}))
+        _show(client.extend(client.full_identity(identity), times.moment(end, "--end")))
 
 
 @app.command("release")
 def release_command(identity: Identity) -> None:
     """End a reservation now, or take a request out of the queue."""
     with _client() as client:
-        _show(client.post(f"/reservations/{_full(client, identity)}/release"))
+        _show(client.release(client.full_identity(identity)))
 
 
 @app.command("calendar")
@@ -255,17 +317,21 @@ def calendar_command(
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Now by default.")] = None,
     duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="How long.")] = "24 h",
 ) -> None:
-    """Show who has what and when; of other projects only what is taken."""
+    """Show who has what and when, in this machine's zone and UTC; of other projects only what is taken."""
     from airloom.grid import times
 
     begin, end = times.window(start, duration)
     with _client() as client:
-        found = client.get("/calendar", **{"from": begin or times.now(), "to": end})
+        found = client.calendar(begin or times.now(), end)
     rows = (
-        (one["start"], one["end"], one.get("project", "-"), one.get("slice", "-"), _what({"grant": one}))
+        (
+            times.span(one.start, one.end),
+            *((one.project, one.slice) if one.mine else ("-", "-")),
+            _what(one),
+        )
         for one in found
     )
-    _table("Calendar", ("start", "end", "project", "slice", "what"), rows)
+    _table("Calendar", ("when", "project", "slice", "what"), rows)
 
 
 @app.command("violations")
@@ -273,11 +339,13 @@ def violations_command(
     project: Annotated[str | None, typer.Option("--project", help="Only this project.")] = None,
 ) -> None:
     """List the violations of grants in your projects, the newest first."""
+    from airloom.grid import times
+
     with _client() as client:
-        found = client.get("/violations", project=project)
+        found = client.violations(project)
     rows = (
-        (one["at"], one["slice"], one["project"], one["radio"], one["what"],
-         f"{one['amount']:.3g} {one['unit']}" if one["unit"] else "", str(one["channel"]), str(one["frames"]))
+        (times.shown(one.at), one.slice, one.project, one.radio, one.what,
+         f"{one.amount:.3g} {one.unit}" if one.unit else "", str(one.channel), str(one.frames))
         for one in found
     )  # fmt: skip
     columns = ("first", "slice", "project", "radio", "what", "how much", "channel", "frames")
@@ -305,72 +373,31 @@ def run_command(
     other slices go on at the same time; without, it has a laboratory of its own. With --web the
     manager's page links to the live page of the run, for members of the project.
     """
-    import contextlib
-
-    from airloom import _engine
-    from airloom.cli.console import Console, say
+    from airloom.cli.console import Console
     from airloom.cli.display import Display
     from airloom.cli.show import show_result
-    from airloom.errors import HostError, LabError
-    from airloom.grid import holding
-    from airloom.grid.laboratory import joining
+    from airloom.errors import LabError
+    from airloom.grid.reserved_run import execute, hold, was_refused
     from airloom.nodes import doctor
-    from airloom.runs.batch import default_folder, execute, prepare
+    from airloom.runs.batch import default_folder
 
-    experiment = prepare(file, overrides=overrides or (), seed=seed)
-    with _client() as client:
-        full = _full(client, identity)
-        path = f"/reservations/{full}/grant"
-        lent = client.get(path)
-        experiment = holding.held(experiment, lent, client.get("/inventory")["slots"])
-        if laboratory is not None:
-            joining.check_owner(laboratory)
-        doctor.require_basics(restart=True, taps=experiment.has_taps, shares=experiment.shares)
-        folder = out or default_folder(experiment.scenario.name)
-        console = Console()
+    held = hold(file, reservation=identity, laboratory=laboratory, overrides=overrides or (), seed=seed)
+    experiment = held.experiment
+    doctor.require_for(experiment, restart=True)
+    folder = out or default_folder(experiment.scenario.name)
+    console = Console()
+    failure: LabError | None = None
+    with Display(console, quiet=False) as display:
 
-        def stands() -> bool:
-            try:
-                client.get(path)
-            except HostError:
-                return True  # the manager is away: the window ends the run
-            except LabError as error:
-                return error.exit_code == 1
-            return True
+        def live(tell: Callable[[str], None]) -> AbstractContextManager[Watcher | None]:
+            return live_page(web, web_at, display, tell=tell)
 
-        failure: LabError | None = None
         try:
-            with contextlib.ExitStack() as stack:
-                engine: Callable[[int], _engine.Engine] = _engine.Engine
-                if laboratory is not None:
-                    seat = stack.enter_context(joining.join(laboratory, client.login.token, full))
-                    experiment, engine = seat.fitted(experiment), seat.engine
-                    if not seat.held_apart:
-                        say("note: no control group holds the runs' processor time apart here", error=True)
-                stack.enter_context(holding.within_window(lent["remaining_s"], stands))
-                display = stack.enter_context(Display(console, quiet=False))
-
-                def tell(url: str | None) -> None:
-                    client.put(f"/reservations/{full}/live", {"url": url})
-
-                def end_live() -> None:
-                    with contextlib.suppress(LabError):
-                        tell(None)
-
-                if web or web_at is not None:
-                    stack.callback(end_live)
-                page = stack.enter_context(live_page(web, web_at, display, tell=tell))
-                execute(
-                    experiment, folder, capture=False, resume=False, watcher=page or display, engine=engine
-                )
+            execute(held, folder, display, live=live if web or web_at is not None else None)
         except LabError as error:
-            if error.exit_code in (2, 3):
+            if was_refused(error):
                 raise
             failure = error
-        found = [] if laboratory is not None else holding.violations(experiment, folder)
-        if found:
-            with contextlib.suppress(LabError):
-                client.post(f"/reservations/{full}/violations", {"found": found})
     show_result(console, folder)
     if failure is not None:
         raise failure
@@ -386,48 +413,42 @@ def _client() -> Client:
     return Client(remembered())
 
 
-def _full(client: Client, identity: str) -> str:
-    """Returns the ID that begins so, of the caller's reservations."""
-    from airloom.errors import ScenarioError
-
-    if len(identity) == 32:
-        return identity
-    found = [one["id"] for one in client.get("/reservations", past=True) if one["id"].startswith(identity)]
-    if len(found) != 1:
-        said = "several reservations begin" if found else "no reservation begins"
-        cure = "airloom grid list --past"
-        raise ScenarioError("reservation.unknown", f"{said} with {identity!r}", cure=cure)
-    return str(found[0])
-
-
-def _what(one: dict[str, Any]) -> str:
+def _what(one: Grant | Taken | OwnTaken) -> str:
     from airloom.scenario.suggest import listing
 
-    grant = one["grant"]
-    if grant is None:
-        return f"{one['asked']['count']} nodes"
-    nodes = listing((f"{node}:{'+'.join(radios)}" for node, radios in grant["radios"].items()), 3)
-    return f"{nodes}; channel {', '.join(map(str, grant['channels']))}; slots {len(grant['slots'])}"
+    nodes = listing((f"{node}:{'+'.join(radios)}" for node, radios in one.radios.items()), 3)
+    return f"{nodes}; channel {', '.join(map(str, one.channels))}; slots {len(one.slots)}"
 
 
-def _show(one: dict[str, Any]) -> None:
+def _show(one: Reservation) -> None:
     from airloom.cli.console import say
+    from airloom.grid.answers import Booked
 
-    for key in ("id", "project", "user", "slice", "state", "start", "end"):
-        if key in one:
-            say(f"{key:9}{one[key]}")
-    grant = one.get("grant")
-    if grant is not None:
-        for node, radios in grant["radios"].items():
-            say(f"{'node':9}{node}: {', '.join(radios)}")
-        say(f"{'channels':9}{', '.join(map(str, grant['channels']))}")
-        say(f"{'slots':9}{', '.join(map(str, grant['slots']))}")
-        say(f"{'power':9}{grant['power_dbm']:g} dBm")
-    if one.get("best") is False and grant is not None:
+    said = {"id": one.id, "project": one.project, "user": one.user, "slice": one.slice, "state": one.state}
+    for key, value in said.items():
+        say(f"{key:9}{value}")
+    _show_grant(one.start, one.end, one.grant, one.best if isinstance(one, Booked) else True)
+
+
+def _show_grant(start: str, end: str, grant: Grant | None, best: bool) -> None:
+    from airloom.cli.console import say
+    from airloom.grid import times
+
+    for key, time in (("start", start), ("end", end)):
+        local, _, utc = times.shown(time).partition("\n")
+        say(f"{key:9}{time}{f'  ({local})' if utc else ''}")
+    if grant is None:
+        return
+    for node, radios in grant.radios.items():
+        say(f"{'node':9}{node}: {', '.join(radios)}")
+    say(f"{'channels':9}{', '.join(map(str, grant.channels))}")
+    say(f"{'slots':9}{', '.join(map(str, grant.slots))}")
+    say(f"{'power':9}{grant.power_dbm:g} dBm")
+    if not best:
         say("note: the best found in the time of the search, not proven to be the best", error=True)
 
 
-def _table(title: str, columns: tuple[str, ...], rows: Any) -> None:
+def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -435,7 +456,8 @@ def _table(title: str, columns: tuple[str, ...], rows: Any) -> None:
 
     table = Table(title=Text(title), title_justify="left")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        whole = column in _WHOLE
+        table.add_column(column, overflow="fold", no_wrap=whole, min_width=_WHOLE.get(column))
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from airloom.grid.answers import Part
+    from airloom.grid.client import Client
 
 Name = Annotated[str, typer.Argument(metavar="NAME")]
 
@@ -27,9 +31,9 @@ def user_command(
     """Make a user, or shut one out; for administrators."""
     with _client() as client:
         if disable or enable:
-            _say(client.post(f"/users/{name}/{'disable' if disable else 'enable'}"))
+            _say(client.set_disabled(name, disable))
         else:
-            _say(client.post("/users", {"name": name, "admin": admin}))
+            _say(client.add_user(name, admin=admin))
 
 
 def project_command(
@@ -46,10 +50,7 @@ def project_command(
     """Make a project with a quota, or set its quota; for administrators."""
     said = {"nodes": nodes, "radio_hours": hours, "reservations": reservations}
     with _client() as client:
-        if quota:
-            _say(client.put(f"/projects/{name}/quota", said))
-        else:
-            _say(client.post("/projects", {"name": name, "quota": said}))
+        _say(client.set_quota(name, said) if quota else client.add_project(name, said))
 
 
 def member_command(
@@ -58,9 +59,11 @@ def member_command(
     role: Annotated[str, typer.Argument(metavar="ROLE", help="lead, member, viewer, or none.")],
 ) -> None:
     """Give a user a role in a project; for its leads."""
-    path = f"/projects/{project}/members/{user}"
     with _client() as client:
-        _say(client.delete(path) if role == "none" else client.put(path, {"role": role}))
+        if role == "none":
+            _say(client.remove_member(project, user))
+        else:
+            _say(client.set_member(project, user, role))
 
 
 def token_command(
@@ -77,12 +80,11 @@ def token_command(
     ] = None,
 ) -> None:
     """Make a token, or end one. Its text is shown only now."""
-    body = {"scopes": scope or ["read", "reserve"], "hours": hours, "label": label}
     with _client() as client:
         if revoke is not None:
-            _say(client.delete(f"/tokens/{revoke}"))
+            _say(client.revoke_token(revoke))
         else:
-            _say(client.post("/tokens" if user is None else f"/users/{user}/tokens", body))
+            _say(client.add_token(scope or ["read", "reserve"], hours, label, user))
 
 
 def audit_command(
@@ -92,19 +94,19 @@ def audit_command(
     from airloom.cli.console import say
 
     with _client() as client:
-        for row in client.get("/audit", project=project):
-            about = f"{row['project'] or '-':12} {row['subject']}"
-            say(f"{row['at']}  {row['user']:12} {row['action']:20} {about}")
+        for row in client.audit(project):
+            about = f"{row.project or '-':12} {row.subject}"
+            say(f"{row.at}  {row.user:12} {row.action:20} {about}")
 
 
-def _client() -> Any:
+def _client() -> Client:
     from airloom.grid.client import Client, remembered
 
     return Client(remembered())
 
 
-def _say(said: dict[str, Any]) -> None:
+def _say(said: Part) -> None:
     from airloom.cli.console import say
     from airloom.scenario.source import write
 
-    say(write(said).rstrip())
+    say(write(said.model_dump(mode="json")).rstrip())

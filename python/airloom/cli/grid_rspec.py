@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from airloom.cli.options import ScenarioFile
+from airloom.host import output
 
 if TYPE_CHECKING:
     from airloom.grid.rspec.document import Document
@@ -47,7 +48,9 @@ def scenario_command(
         kinds[sliver] = word
     scenario, notes = scenario_of(_read(file), name or file.stem, kinds)
     check(scenario)
-    _write(out, scenario.to_yaml())
+    origin = f"# From {' '.join(file.name.split())}, by `airloom grid rspec`.\n"
+    # A file says where it is from, by which a later call knows that it may replace it.
+    _write(out, scenario.to_yaml() if out is None else origin + scenario.to_yaml(), output.SCENARIO)
     for note in notes:
         say(f"note: {note}", error=True)
 
@@ -88,10 +91,10 @@ def reserve_command(
     document = _read(file)
     begin, end = times.window(start, duration)
     with Client(remembered()) as client:
-        inventory = client.get("/inventory")
+        inventory = client.inventory()
         body = {**asked(document, inventory), "project": project, "slice": slice_name, "slots": slots}
         body |= {"start": begin, "end": end, "key": secrets.token_urlsafe(16)}
-        _write(out, manifest(client.post("/reservations", body), inventory["name"], document))
+        _write(out, manifest(client.book(body), inventory.name, document))
 
 
 @app.command("manifest")
@@ -108,16 +111,16 @@ def manifest_command(
 
     document = None if request is None else _read(request)
     with Client(remembered()) as client:
-        name = client.get("/inventory")["name"]
-        found: dict[str, Any] = client.get(f"/reservations/{identity}")
+        name = client.inventory().name
+        found = client.reservation(identity)
     _write(out, manifest(found, name, document))
 
 
 def _read(file: Path) -> Document:
     from airloom.errors import ScenarioError
     from airloom.grid.rspec.document import read
-    from airloom.grid.rspec.tree import LARGEST
     from airloom.host.files import content
+    from airloom.host.rspec_tree import LARGEST
 
     try:
         octets = content(file, LARGEST)
@@ -128,11 +131,12 @@ def _read(file: Path) -> Document:
     return read(octets, str(file))
 
 
-def _write(out: Path | None, text: str) -> None:
+def _write(out: Path | None, text: str, form: output.Form = output.RSPEC) -> None:
     from airloom.errors import writing
 
     if out is None:
         typer.echo(text, nl=False)
         return
+    output.refuse_others(out, form, "give another path with --out")
     with writing(out, "file.unwritable", "the file", "give another path with --out"):
         out.write_text(text, encoding="utf-8")

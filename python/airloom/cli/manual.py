@@ -20,9 +20,10 @@ _EXIT_CODES = (
 
 def page() -> str:
     """Returns the whole page."""
-    from airloom import __version__, cli
+    from airloom import __version__
+    from airloom.cli import tree
 
-    group = cli.group()
+    group = tree.group()
     context = group.context_class(group, info_name="airloom", **group.context_settings)
     summary, _, _ = group.help.partition(":")
     lines = [

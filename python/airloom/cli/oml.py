@@ -49,12 +49,15 @@ def collect_command(
         raise ScenarioError(
             "oml.listen", f"{listen[:80]!r} is not HOST:PORT", where="--listen", cure="127.0.0.1:3003"
         )
-    # Before its threads begin, which inherit the mask.
     ends = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
-    with Collector(out, host.removeprefix("[").removesuffix("]"), int(port), typer.echo) as collector:
-        say(f"OML_COLLECT={collector.uri}")
-        signal.sigwait(ends)
+    # Blocked before the collector's threads begin, which inherit the mask.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    try:
+        with Collector(out, host.removeprefix("[").removesuffix("]"), int(port), typer.echo) as collector:
+            say(f"OML_COLLECT={collector.uri}")
+            signal.sigwait(ends)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @app.command("send")

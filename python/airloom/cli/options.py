@@ -25,12 +25,24 @@ Overrides = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Change a value of the scenario by its path, such as links[0].rate='10 Mbit/s'. Repeatable.",
+        autocompletion=completing.scenario_paths,
     ),
 ]
 
 Seed = Annotated[
     int | None, typer.Option("--seed", help="Seed of all random numbers, instead of the scenario's.")
 ]
+
+Time = Annotated[
+    str | None,
+    typer.Option("--time", metavar="wall|virtual", help="The clock of the run, instead of the scenario's."),
+]
+
+
+def chosen(overrides: list[str] | None, time: str | None) -> list[str]:
+    """Returns the changes of the scenario with that of its clock."""
+    return [*(overrides or ()), *([f"time={time}"] if time is not None else [])]
+
 
 Out = Annotated[
     Path | None,
@@ -135,8 +147,14 @@ def write_json(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def must_take_json(path: Path | None) -> None:
-    """Raises an error for an unwritable file before the work for its content starts."""
+def must_take_json(path: Path | None, what: str, *keys: str) -> None:
+    """Raises an error for an unwritable file before the work for its content starts.
+
+    ``what`` the content is, with its article, and keys of it, tell a file that it may replace.
+    """
+    from airloom.host import output
+
     if path is not None and path != Path("-"):
+        output.refuse_others(path, output.json_of(what, *keys), JSON_CURE)
         with writing(path, "json.unwritable", "the JSON", JSON_CURE), path.open("a", encoding="utf-8"):
             pass

@@ -122,7 +122,7 @@ def rerun_command(
     from airloom.packs.archive import Pack
     from airloom.packs.rerun import require_inputs, rerun, unpack
 
-    must_take_json(json_file)
+    must_take_json(json_file, "the JSON of a comparison", "schema", "first", "second")
     with Pack(file) as pack:
         pack.verify()
         require_inputs(file, pack.manifest)

@@ -14,10 +14,6 @@ from airloom.units.text import visible
 
 _ADDRESS = "\0airloom/radio"
 """As in :mod:`airloom.runs.radio_control`, which a node does not need to load."""
-ACTIONS = ("info", "link", "scan", "station", "up", "down", "set")
-"""Allowed first words."""
-KEYS = ("channel", "power", "rate", "rts", "ssid")
-"""Settings of ``set``."""
 
 
 def command(
@@ -76,8 +72,8 @@ def ask(request: dict[str, Any]) -> Any:
     if not text:
         raise RunError(
             "radio.none",
-            "this is no node of a laboratory, or a node without a radio",
-            cure="run it in a node: airloom exec NODE -- airloom radio",
+            "this is no node of a laboratory, a node without a radio, or one in virtual time",
+            cure="run it in a node: airloom exec NODE -- airloom radio; in virtual time use events",
         )
     found = json.loads(text)
     if "error" in found:
@@ -99,13 +95,15 @@ def _block(head: str, *rows: tuple[str, object]) -> list[str]:
 
 def _info(radio: dict[str, Any]) -> list[str]:
     rate = _rate(radio["rate_bit_s"]) if radio["rate"] == "fixed" else radio["rate"]
+    if radio["mcs"] is not None:
+        rate = f"MCS {radio['mcs']}"
     return _block(
         f"Interface {radio['radio']}",
         ("addr", radio["mac"]),
         *([("SSID", radio["ssid"])] if radio["ssid"] else []),
         ("type", radio["mode"]),
         ("phy", f"{radio['phy']}, {'up' if radio['up'] else 'down'}"),
-        ("channel", f"{radio['channel']} ({radio['mhz']} MHz), width: 20 MHz"),
+        ("channel", f"{radio['channel']} ({radio['mhz']} MHz), width: {radio['width_mhz']} MHz"),
         ("txpower", f"{radio['power_dbm']:.2f} dBm"),
         ("rate", rate),
         ("rts", "never" if radio["rts_octets"] is None else radio["rts_octets"]),

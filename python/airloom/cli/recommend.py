@@ -64,7 +64,7 @@ def command(
     from airloom.recommend.trials import prepared, recommend
     from airloom.units.text import seconds
 
-    must_take_json(json_file)
+    must_take_json(json_file, "the JSON of `airloom recommend`", "schema", "relevant", "kinds")
     given = [read(path) for path in calibrations or ()]
     trial = prepared(file, kinds or (), given, overrides or ())
     # Each trial checks the further requirements of its own nodes.

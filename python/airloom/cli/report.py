@@ -79,6 +79,7 @@ def command(
 @contextmanager
 def _patiently(console: Console) -> Iterator[Progress]:
     """Yields a progress callback; its bar appears after ``TIMEOUT`` seconds."""
+    from rich.markup import escape
     from rich.progress import Progress as Bar
 
     began = time.monotonic()
@@ -86,7 +87,7 @@ def _patiently(console: Console) -> Iterator[Progress]:
     task = bar.add_task("report", total=1.0)
 
     def show(what: str, share: float) -> None:
-        bar.update(task, description=what, completed=share)
+        bar.update(task, description=escape(what), completed=share)
         if time.monotonic() - began > TIMEOUT:
             bar.start()
 

@@ -9,7 +9,8 @@ import re
 import sys
 from typing import Any
 
-from airloom.planning import addresses, lifetime, routes
+from airloom.planning.links import addresses
+from airloom.planning.routing import lifetime, routes
 from airloom.scenario import model, paths
 from airloom.scenario.model import Model, Scenario
 from airloom.scenario.topology import generators, geography
@@ -21,6 +22,8 @@ _PARTS: tuple[type[Model], ...] = (
     model.Cpus,
     model.Engine,
     model.EngineCpus,
+    model.Turns,
+    model.Processor,
     model.Guest,
     model.SharedGuest,
     model.Notifications,
@@ -30,6 +33,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Routing,
     model.Interface,
     model.Adapter,
+    model.Offloads,
     model.Switch,
     model.Tunnel,
     model.Link,
@@ -41,6 +45,8 @@ _PARTS: tuple[type[Model], ...] = (
     model.TableJitter,
     model.GilbertElliott,
     model.Queue,
+    model.QueueClass,
+    model.Policer,
     model.Slice,
     model.Grant,
     model.HopGrant,
@@ -149,7 +155,7 @@ Names of radios are names of interfaces: at most 15 letters, digits, `-`, `_` an
 ## Files
 
 A scenario and the files that it names are regular files, or folders where stated. Devices and pipes are
-refused. A scenario, trace, table, matrix, movement trace or GraphML file has at most 64 MiB, an image's tar
+refused. A scenario, trace, table, matrix, movement trace or graph file has at most 64 MiB, an image's tar
 file 64 GiB. `guest.kernel` is an ELF executable for `uml`, and a bootable image or an ELF file for `qemu`.
 """
 
@@ -186,31 +192,42 @@ directly. A random topology is drawn from the base seed and is the same in all r
 _GRAPHS = """\
 ### Graph files
 
-`generator: graphml` reads nodes and edges of a GraphML file with these attributes:
+`generator: graph` reads nodes and edges of a GraphML, GML or SNDlib file (XML or native), which it tells
+apart by content, also if gzip packed it; `graphml` is another word for it. It reads these attributes:
 
 | attribute | of | meaning |
 | --- | --- | --- |
 | `kind` | node | `switch` or `hub`: a switch of the engine; otherwise a node |
 | `label` | node | name, without accents; other characters become `-`; a second node of one name gets `-2` |
 | `Latitude`, `Longitude` | node | coordinates in degrees; both or none |
+| `host_bandwidth_up`, `host_bandwidth_down` | node | largest rate of each link from or to it, `100 Mbit` |
 | `LinkSpeedRaw` | edge | rate in bit/s |
+| `latency`, `jitter` | edge | delay, half the width of a uniform jitter: `12 ms`, or a number |
+| `packet_loss` | edge | loss probability, from 0 to 1 |
 | `rate`, `delay` and all other keys of [Direction](#direction) | edge | the property, with its unit |
 
-An edge's own `rate` and `delay` take precedence over those from `LinkSpeedRaw` and coordinates, and these
-over `topology.link`. The names in capitals are those of the Internet Topology Zoo. `attributes` names
-others, or null for an attribute that shall not be read. A converted file of SNDlib, with coordinates in
-`x` and `y` and capacities in Mbit/s, is read like this:
+An edge's own `rate` and `delay` take precedence over those from `LinkSpeedRaw`, `latency` and coordinates,
+and these over `topology.link`. The names in capitals are those of the Internet Topology Zoo, the others
+those of Shadow. `attributes` names others, or null for an attribute that shall not be read.
+
+* Several edges of two nodes are several links. Two opposite edges of a directed graph are the two
+  directions of one link; a lone one is a link with both directions alike.
+* An edge from a node to itself is left out, with a note: no interface leads from a node to itself.
+* In a file of SNDlib the coordinates are read if they are geographical, and the capacity of a link is the
+  one that is installed, else that of its smallest module, in Mbit/s. Demands and costs are not read. A file
+  of SNDlib that another program wrote as GraphML needs the names:
 
 ```yaml
 topology:
-  generator: graphml
+  generator: graph
   file: germany50.graphml
   attributes: {{latitude: y, longitude: x, rate: capacity, rate_unit: 1 Mbit/s}}
 ```
 
 An attribute that `attributes` names and the file does not have is refused, and so is a value that is no
-number in its range. `airloom check` and the notes of the result list the attributes that are not read, and
-the edges without a delay because an end has no coordinates.
+number in its range. A file of another format (DOT, GEXF, Pajek, ...) is refused with its name and the
+program that converts it. `airloom check` and the notes of the result list the attributes that are not read,
+and the edges without a delay because an end has no coordinates.
 
 {geography}
 """

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from airloom.errors import ScenarioError
 from airloom.nodes.all_nodes import KINDS
-from airloom.planning import default_image
-from airloom.planning.containers import KIND as CONTAINER
 from airloom.planning.gate import Experiment
+from airloom.planning.machine import default_image
+from airloom.planning.machine.containers import KIND as CONTAINER
 from airloom.runs import batch
 from airloom.runs.progress import Watcher
 from airloom.scenario.model import Node, Scenario

@@ -110,6 +110,10 @@ def _cells(row: Row) -> list[Text]:
     ]
 
 
+_LEAST = -100.0
+"""Per cent by which a figure falls at most if it is not negative."""
+
+
 def _change(row: Row, figure: Measurement) -> str:
     """Returns the difference in percent of the first; in the unit if that is zero."""
     if row.difference is None:
@@ -121,7 +125,11 @@ def _change(row: Row, figure: Measurement) -> str:
     text = f"{_signed(share * row.difference)} %"
     if row.low is None or row.high is None:
         return text
-    return f"{text} ({_signed(share * row.low)} to {_signed(share * row.high)})"
+    low, high = share * row.low, share * row.high
+    # A figure that is not negative falls by 100 % at most, and rises from zero by any amount.
+    if row.first > 0 and (row.second or 0) >= 0:
+        low, high = max(low, _LEAST), max(high, _LEAST)
+    return f"{text} ({_signed(low)} to {_signed(high)})"
 
 
 def _signed(value: float) -> str:

@@ -21,7 +21,9 @@ its name and the estimated remaining time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +40,7 @@ from airloom.planning.sweep import derived_seed
 from airloom.report import figures
 from airloom.report.figures import Figure
 from airloom.results import Claim, Interval, Result, RunReader, RunWriter, claims
+from airloom.results.writer import refuse_others
 from airloom.runs.single import Interrupted
 from airloom.scenario.model import Scenario
 from airloom.units.figures import Quantity
@@ -56,6 +59,19 @@ Value = Sample | Bounded | Largest | Quantity | float | None
 Outside = Callable[[Path, Scenario], tuple[Figures, bool]]
 """Measures a scenario into a folder by what is no run, such as another emulator: its figures, and if
 they are valid."""
+
+
+_stored: ContextVar[Found | None] = ContextVar("stored figures", default=None)
+
+
+@contextmanager
+def on(figures: Found) -> Iterator[None]:
+    """Context manager: campaigns make no run, and have these figures."""
+    before = _stored.set(figures)
+    try:
+        yield
+    finally:
+        _stored.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +97,29 @@ class Case:
 
 Read = Callable[[Case, RunReader], Figures]
 """Reads the figures of a finished run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A case that a campaign would run, and how its figures are read."""
+
+    case: Case
+    read: Read
+
+
+_asked: ContextVar[list[Asked] | None] = ContextVar("cases that are asked for", default=None)
+
+
+@contextmanager
+def asking() -> Iterator[list[Asked]]:
+    """Context manager: campaigns make no run; the list has what they would run."""
+    asked: list[Asked] = []
+    before = _asked.set(asked)
+    try:
+        with on(Found()):
+            yield asked
+    finally:
+        _asked.reset(before)
 
 
 @dataclass(slots=True)
@@ -117,7 +156,8 @@ class Campaign:
         self.name = name
         self.folder = folder
         self.paper = paper
-        self.found = Found()
+        self._stored = _stored.get()
+        self.found = Found() if self._stored is None else self._stored
         self._progress = progress
         self._claims: list[Claim] = []
         self._repeated: list[_Repeated] = []
@@ -140,6 +180,7 @@ class Campaign:
         self._kept: set[str] = set()
         self._notes: list[str] = []
         kinds = tuple(dict.fromkeys(kinds))
+        refuse_others(folder, name)
         self._writer = RunWriter(folder, scenario=name, seed=1, kinds=kinds, replace=True)
 
     @classmethod
@@ -166,6 +207,8 @@ class Campaign:
 
     def announce(self, cases: Sequence[Case], repetitions: Repetitions, *, search: bool = False) -> None:
         """Reports how long the cases take; a ``search`` runs some of them and a few between them."""
+        if self._stored is not None:
+            return
         least, most = self._estimate(cases, repetitions)
         longest = f" to {in_words(most * 1e9)}" if most > least else ""
         upper = ", less where it ends earlier" if search else ""
@@ -181,6 +224,10 @@ class Campaign:
         That an ``optional`` case cannot run is a finding and no failure of the experiment: it is noted,
         and not tried again.
         """
+        if self._stored is not None:
+            if (asked := _asked.get()) is not None:
+                asked += [Asked(case, read) for case in cases]
+            return self.found
         tries = TRIES if repetitions.most > 1 else 1
         points = [_Repeated(one, read, repetitions, optional, repetitions.least, tries) for one in cases]
         self._repeated += points
@@ -301,8 +348,8 @@ class Campaign:
         Values of several runs enter with their intervals. Runs with the verdict ``invalid`` do not
         enter, unless the claim ``floods``: it is about what a node does if it is offered more than it
         can handle. The experiment's verdict counts its runs as ``degraded`` at worst. Without a value
-        the claim is undecided. If the claim fails and the paper's statement is flagged, the outcome is
-        "implausible in its source".
+        the claim is undecided. If the claim fails and arithmetic excludes the published number, the
+        outcome is "implausible in its source".
         """
         said = self.paper[says]
         self._spoken.add(says)
@@ -323,7 +370,7 @@ class Campaign:
             check,
             claims.from_measurements((), known),
             source=said.source,
-            published=said.says,
+            published=f"{said.says} [{said.remark}]" if said.remark and not said.needs else said.says,
             shape=shape,
             implausible=said.implausible,
             intervals=intervals,
@@ -354,13 +401,13 @@ class Campaign:
     def finish(self) -> Result:
         """Writes measurements, figures, claims, and the worst verdict of all runs.
 
-        Flagged statements of the paper without a claim are listed too. Raises
-        :class:`~airloom.errors.HostError` if nothing could be measured because this machine lacks a
-        requirement.
+        Statements with a remark, and those that arithmetic excludes, are listed too if no claim is about
+        them. Raises :class:`~airloom.errors.HostError` if nothing could be measured because this machine
+        lacks a requirement.
         """
         if self._lacking is not None and not self.found.values:
             raise self._lacking
-        self._claims += [_as_claim(one) for one in self.paper.implausible if one.id not in self._spoken]
+        self._claims += [_as_claim(one) for one in self.paper.remarked if one.id not in self._spoken]
         self._writer.measured(*self.found.measurements(self.name))
         figures.save(self.folder, self._figures)
         flooded = {name for name, at in self._measured.items() if at in self._flooded}
@@ -430,6 +477,6 @@ def _as_claim(said: Statement) -> Claim:
         statement=said.says,
         source=said.source,
         published=said.says,
-        outcome="implausible-in-source",
-        why=said.implausible or "",
+        outcome="implausible-in-source" if said.needs else "undecided",
+        why=said.implausible or f"not tried; {said.remark}",
     )

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airloom.errors import RunError
-from airloom.planning import default_image, inputs
+from airloom.planning import inputs
 from airloom.planning.capture import Capture
+from airloom.planning.machine import default_image
+from airloom.planning.machine.virtual_time import in_guests
 from airloom.report.figures import Line, Role
 from airloom.results import Ledger, RunReader, Verdict, sweep
 from airloom.runs import batch
@@ -64,7 +66,8 @@ def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
         return None
     reader = RunReader(place)
     scenario = default_image.provided(scenario)
-    if not reader.complete or reader.scenario_text != scenario.to_yaml():
+    # As the check makes it of this scenario, and the run stores it.
+    if not reader.complete or reader.scenario_text != in_guests(scenario).to_yaml():
         return None
     return reader if (reader.details.inputs or {}) == inputs.digests([scenario]) else None
 

@@ -17,7 +17,10 @@ def prose(text: str) -> str:
 def items(texts: Iterable[str]) -> str:
     """Returns a list, each item wrapped."""
     return "\n".join(
-        textwrap.fill(f"- {one}", WIDTH, subsequent_indent="  ", break_long_words=False) for one in texts
+        textwrap.fill(
+            f"- {one}", WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        for one in texts
     )
 
 

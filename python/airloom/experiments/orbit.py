@@ -9,8 +9,8 @@ and the figure of each slice is stored too.
 With ``one_processor``, every node has one processor of this machine, like the papers' nodes: the two
 guests of the sending node share one, and those of the receiving node share another with the engine.
 
-With ``turns``, the senders of the two slices share one modelled processor: each runs for a turn and
-waits for the next, like two busy guests on ORBIT's single processors.
+With ``turns``, the slivers of a node share one modelled processor: each runs for a turn and waits for the
+next, like two busy guests on ORBIT's single processors (:mod:`airloom.experiments.sliver_turns`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from airloom.errors import RunError, ScenarioError
-from airloom.experiments import capacity_search
+from airloom.experiments import capacity_search, sliver_turns
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Found, Sample
 from airloom.nodes.kinds.uml import UmlKind
-from airloom.planning import cpus
+from airloom.planning.machine import cpus
 from airloom.report.figures import Figure, Line, Role
 from airloom.results import RunReader
 from airloom.scenario.model import Scenario
@@ -55,6 +55,7 @@ SHORT_QUEUE = (40, 50)
 that overshoots 1000 frames takes seconds to recover."""
 
 _SIFS, _DIFS, _SLOTS, _PREAMBLE, _SYMBOL = 16e-6, 34e-6, 7.5 * 9e-6, 20e-6, 4e-6
+_SLOT, _BACKOFFS = 9e-6, 16
 _ACK_RATES = {6: 6, 9: 6, 12: 12, 18: 12, 24: 24, 36: 24, 48: 24, 54: 24}
 
 
@@ -75,6 +76,28 @@ def _frame(octets: int, rate: int) -> float:
 def saturation(payload: int = PAYLOAD, rate: int = RATE) -> float:
     """Returns the UDP payload rate of one saturated sender in bit/s."""
     return 8 * payload / cycle(payload, rate)
+
+
+def full_queue_jitter(load: float, payload: int = PAYLOAD, rate: int = RATE) -> float:
+    """Returns the mean difference of transit times of successive packets in s, for a source of constant
+    ``load`` in Mbit/s above saturation, one contender, and a queue that drops at its tail.
+
+    The full queue takes the first packet after a place is free, so that packets that follow each other in
+    it were sent k intervals a of the source apart: floor(S' / a), or one more with probability
+    S' / a - floor(S' / a), where S' is the cycle that freed the place. They leave one cycle S apart. S and
+    S' have independent backoffs, uniform over CWmin + 1 slots, so the mean is that of ``|S - k a|`` over
+    both. It does not depend on the length of the queue. Below saturation k a is a, and frames that do not
+    wait differ by their backoffs alone: 47.8 us.
+    """
+    apart = 8 * payload / (load * 1e6)
+    cycles = [cycle(payload, rate) - _SLOTS + slots * _SLOT for slots in range(_BACKOFFS)]
+    total = 0.0
+    for freed in cycles:
+        least, more = divmod(freed, apart)
+        for left in cycles:
+            total += (1 - more / apart) * abs(left - least * apart)
+            total += more / apart * abs(left - (least + 1) * apart)
+    return total / len(cycles) ** 2
 
 
 def tcp_estimate(rate: int = RATE) -> float:
@@ -102,6 +125,8 @@ class Platform:
     """1: native, one flow; 2: virtualized, a flow in each slice."""
     turns: int = 0
     """Duration of a turn in ms on a modelled shared processor; 0: scheduling by the host."""
+    phase: int = 0
+    """Time in ms by which turns of the receiving node are later than those of the sending ones."""
     one_processor: bool = False
     """Whether the slivers of a node share one processor of this machine."""
     client_nodes: int = 0
@@ -109,21 +134,24 @@ class Platform:
 
     @property
     def name(self) -> str:
-        """Returns a name such as ``native``, ``netns``, ``netns-turns-100`` or ``uml-one-processor``."""
+        """Returns a name such as ``native``, ``netns``, ``uml-turns-100`` or ``uml-one-processor``."""
         if self.slices == 1:
             return "native"
         if self.one_processor:
             return f"{self.kind}-one-processor"
         if self.client_nodes:
             return f"{self.kind}-on-{self.client_nodes}-nodes"
-        return f"{self.kind}-turns-{self.turns}" if self.turns else self.kind
+        phase = f"-phase-{self.phase}" if self.phase else ""
+        return f"{self.kind}-turns-{self.turns}{phase}" if self.turns else self.kind
 
     @property
     def label(self) -> str:
         """Returns the name for figures and tables."""
         if self.slices == 1:
             return "native: one flow"
-        turns = f", in turns of {self.turns} ms" if self.turns else ""
+        who = "guests " if sliver_turns.of_guests(self.kind) else ""
+        turns = f", {who}in turns of {self.turns} ms" if self.turns else ""
+        turns += f", {self.phase} ms later at the receiver" if self.phase else ""
         where = " on one processor" if self.one_processor else ""
         where += f", clients on {self.client_nodes} nodes" if self.client_nodes else ""
         return f"two slices of {self.kind}{where}{turns}"
@@ -145,11 +173,15 @@ def platforms(
     """Returns the native reference, two slices of each kind, and of ``netns`` with ``turns``.
 
     With ``theirs``, the papers' own platform follows if this machine has it, except in the smallest
-    extent. Turns model the host's scheduler, so they do not apply to kinds with a guest kernel.
+    extent: guests in ``turns``, and last two guests that the machine's own scheduler lets share a processor.
+    Only the full sweep has senders in turns beside whole guests.
     """
     found = [NATIVE, *(Platform(kind, 2) for kind in kinds)]
-    found += [Platform("netns", 2, turn) for turn in turns]
-    return [*found, THEIRS] if theirs not in (None, Extent.SMOKE) and has_theirs() else found
+    senders = [Platform("netns", 2, turn) for turn in turns]
+    if theirs in (None, Extent.SMOKE) or not has_theirs():
+        return [*found, *senders]
+    found += senders if theirs is Extent.FULL else []
+    return [*found, *(Platform(THEIRS.kind, 2, turn) for turn in turns), THEIRS]
 
 
 def kinds_of(platforms: Sequence[Platform]) -> list[str]:
@@ -177,6 +209,10 @@ class Grid:
     """The channel of each slice."""
     medium: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of the medium."""
+    together: Sequence[tuple[float, float]] | None = None
+    """From when to when the slivers of a node are busy together, in s; None: always."""
+    virtual: bool = False
+    """Whether it is in virtual time, which needs the kernel of `airloom kernel build`."""
 
     @property
     def server(self) -> str:
@@ -208,7 +244,8 @@ class Grid:
     ) -> Scenario:
         """Returns the scenario; programs and measurements name slivers, such as ``n1-one``."""
         radios: dict[str, Any] = {f"wlan{number}": {} for number in range(2 * self.per_node)}
-        files = dict(files or {}) | ({TURNS: _turns_text()} if self.platform.turns else {})
+        turns = self._turns()
+        files = {**(files or {}), **turns.files}
         nodes: dict[str, dict[str, Any]] = {
             f"n{number}": {
                 "position": [f"{number % 2} m", f"{number // 2} m"],
@@ -237,24 +274,22 @@ class Grid:
                 "media": {"air": {"radio": radio, **self.medium}},
                 "nodes": nodes,
                 "slices": {name: {"grant": grant} for name, grant in grants.items()},
-                "programs": [*programs, *self._turns()],
+                "programs": [*programs, *turns.programs],
                 "measurements": list(measurements),
+                **turns.more,
+                **({"time": "virtual", "guest": {"kernel": "built"}} if self.virtual else {}),
             }
         )
 
-    def _turns(self) -> list[dict[str, Any]]:
-        turns = self.platform.turns
-        return [
-            {
-                "node": self.sliver(client, name),
-                "name": f"turns-{client}-{name}",
-                "run": ["python3", TURNS, str(turns), str(number), str(self.platform.slices)],
-                "until_end": True,
-            }
-            for client in range(1, self.clients + 1)
-            for number, name in enumerate(self.platform.flows)
-            if turns
-        ]
+    def _turns(self) -> sliver_turns.Parts:
+        senders: dict[str, list[str]] = {}
+        for client in range(1, self.clients + 1):
+            for name in self.platform.flows:
+                sliver = self.sliver(client, name)
+                senders.setdefault(sliver.partition("-")[0], []).append(sliver)
+        receiver = (self.server, [f"{self.server}-{name}" for name in self.platform.flows])
+        one = self.platform
+        return sliver_turns.parts(one.kind, one.turns, one.phase, senders, receiver, self.together)
 
     def flow(
         self, slice: str, load: float, seconds: float, *, payload: int = PAYLOAD, client: int = 1, **more: Any
@@ -411,14 +446,6 @@ def increase_figure(
     )
 
 
-TURNS = "/opt/turns.py"
-"""Path of the program in a sliver that stops and continues its sender."""
-
-
-def _turns_text() -> str:
-    return Path(__file__).with_name("time_slicer.py").read_text(encoding="utf-8")
-
-
 def arrivals(reader: RunReader, flow: str) -> npt.NDArray[np.int64]:
     """Returns the arrival times of a flow's packets after its first second, in ns of the run."""
     rows = reader.samples(flow, "delay")
@@ -441,6 +468,15 @@ def windows(times: npt.NDArray[np.int64], payload: int, length: int) -> npt.NDAr
 def value(reader: RunReader, flows: Sequence[str], metric: str) -> float:
     """Returns the mean of a figure over the slices' flows, in its own unit."""
     return float(np.mean([capacity_search.value(reader, flow, metric) for flow in flows]))
+
+
+def steady(reader: RunReader, flows: Sequence[str]) -> dict[str, tuple[float, str]]:
+    """Returns throughput, delay and jitter of UDP flows after their start-up: means over them."""
+    return {
+        "throughput": (value(reader, flows, "throughput_steady"), "bit/s"),
+        "delay": (value(reader, flows, "delay_steady_mean"), "ns"),
+        "jitter": (value(reader, flows, "jitter_steady_mean"), "ns"),
+    }
 
 
 def dropped(reader: RunReader, reason: str) -> int:

@@ -8,22 +8,34 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from airloom.errors import RunError
 from airloom.experiments.found import Figures
+from airloom.results import stored
+from airloom.results.result import Part
 from airloom.results.writer import write_atomically
 from airloom.scenario.model import Scenario
 
 FILE = "outside.json"
 
 
+class _Measured(Part):
+    """Contents of ``outside.json``."""
+
+    scenario: str
+    figures: dict[str, tuple[float, str]]
+    valid: bool
+    wall_seconds: float = 0.0
+
+
 def kept(place: Path, scenario: Scenario) -> tuple[Figures, bool] | None:
     """Returns the figures of a finished measurement of the same scenario, and if they are valid."""
     try:
-        raw = json.loads((place / FILE).read_text(encoding="utf-8"))
-        if raw["scenario"] != scenario.to_yaml():
-            return None
-        return {name: (value, unit) for name, (value, unit) in raw["figures"].items()}, raw["valid"]
-    except (OSError, ValueError, KeyError, TypeError):
+        found = stored.model(place / FILE, _Measured)
+    except (OSError, RunError):
         return None
+    if found.scenario != scenario.to_yaml():
+        return None
+    return dict(found.figures), found.valid
 
 
 def measured(
@@ -50,5 +62,4 @@ def measured(
 
 def wall_seconds(points: Path) -> float:
     """Returns how long the stored measurements below ``points`` took; older ones do not say it."""
-    found = (json.loads(path.read_text(encoding="utf-8")) for path in points.glob(f"*/{FILE}"))
-    return sum(float(one.get("wall_seconds", 0.0)) for one in found)
+    return sum(stored.model(path, _Measured).wall_seconds for path in points.glob(f"*/{FILE}"))

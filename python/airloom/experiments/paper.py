@@ -2,12 +2,16 @@
 
 One row is one statement::
 
-    id,says,figure,line,x,value,unit,source,flag,reason
-    drop,"under 0.25 Mbit/s below native",,,,0.25,Mbit/s,E-ORBIT-1,,
-    knee,"saturates at 30 Mbit/s offered",throughput,,30,,,E-ORBIT-1,P-3,"plain DCF gives 23.1"
+    id,says,figure,line,x,value,unit,source,flag,reason,needs
+    drop,"under 0.25 Mbit/s below native",,,,0.25,Mbit/s,E-ORBIT-1,,,
+    knee,"saturates at 30 Mbit/s offered",throughput,,30,,,E-ORBIT-1,P-3,"plain DCF gives 23.1",
+    rate,"80,000 packets/s",,,,80000,,E-ORBIT-4,P-1,"a preamble takes 20 us",1e6 / 80000 >= 20
 
 A row with a ``figure`` is drawn there: as a point of ``line`` with ``x`` and ``value``, as a mark
-with ``x`` alone. ``flag`` marks a statement as impossible or contradictory; ``reason`` explains why.
+with ``x`` alone. ``flag`` and ``reason`` remark on a statement: what contradicts it, or is left open.
+``needs`` is arithmetic that excludes the published number itself (:mod:`airloom.experiments.arithmetic`):
+a condition that it would have to meet, and does not. Only such a statement can be implausible in its
+source; all others are tried, and hold or fail.
 """
 
 from __future__ import annotations
@@ -18,9 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airloom.errors import ScenarioError
+from airloom.experiments.arithmetic import refuted
 from airloom.report.figures import Line, Mark
 
-COLUMNS = ("id", "says", "figure", "line", "x", "value", "unit", "source", "flag", "reason")
+COLUMNS = ("id", "says", "figure", "line", "x", "value", "unit", "source", "flag", "reason", "needs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +43,20 @@ class Statement:
     unit: str = ""
     flag: str = ""
     reason: str = ""
+    needs: str = ""
+    """A condition that the published number would have to meet, and does not."""
+
+    @property
+    def remark(self) -> str:
+        """Returns what is remarked on the statement; empty if nothing is."""
+        return f"{self.flag}: {self.reason}" if self.flag else ""
 
     @property
     def implausible(self) -> str | None:
-        """Returns why the statement is implausible; None if it is not flagged."""
-        return f"{self.flag}: {self.reason}" if self.flag else None
+        """Returns the arithmetic that excludes the published number; None if nothing does."""
+        if not self.needs:
+            return None
+        return f"{self.remark}; the number needs {refuted(self.needs)}"
 
 
 class Paper:
@@ -59,8 +73,8 @@ class Paper:
         return self.statements[id]
 
     @property
-    def implausible(self) -> list[Statement]:
-        """Returns the flagged statements: impossible or contradictory ones."""
+    def remarked(self) -> list[Statement]:
+        """Returns the statements with a remark, among them those whose numbers arithmetic excludes."""
         return [one for one in self.statements.values() if one.flag]
 
     def lines(self, figure: str) -> tuple[Line, ...]:
@@ -105,7 +119,11 @@ def read(path: Path) -> Paper:
                 raise ScenarioError("paper.row", "a row needs an id, words, a source", where=where)
             if bool(row["flag"]) != bool(row["reason"]):
                 raise ScenarioError("paper.row", "a flag needs a reason, and a reason a flag", where=where)
+            if row["needs"] and not row["flag"]:
+                raise ScenarioError("paper.row", "arithmetic needs a flag and a reason", where=where)
             try:
+                if row["needs"]:
+                    refuted(row["needs"])
                 x, value = (float(row[key]) if row[key] else None for key in ("x", "value"))
             except ValueError as error:
                 raise ScenarioError("paper.number", str(error), where=where) from None

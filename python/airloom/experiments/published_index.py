@@ -14,6 +14,7 @@ from typing import get_args
 
 from airloom.errors import ScenarioError
 from airloom.experiments import markdown
+from airloom.experiments.conclusion import BEGINS
 from airloom.results.result import Outcome
 
 PAGE = "README.md"
@@ -22,11 +23,12 @@ PARTIAL = "**Not a full and valid result:**"
 """How a page begins that has no full and valid result."""
 INTRODUCTION = """\
 Results of full experiments. The columns from `holds` on count the claims with this outcome. Each page has
-the verdict, the machine, the versions, the command, every claim with its intervals, the figures and all
-values. `airloom experiment publish NAME` writes a page and this index."""
+its conclusion, the verdict, the machine, the versions, the command, every claim with its intervals, the
+figures and all values. `airloom experiment publish NAME` writes a page and this index."""
 OUTCOMES = {outcome: outcome.replace("-", " ") for outcome in get_args(Outcome)}
 """Outcomes of claims, as pages write them."""
 _TITLE = "# Published results"
+_AFTER_SUMMARY = "|".join(map(re.escape, (BEGINS, PARTIAL, "airloom experiment run")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,7 @@ class Published:
         words = " ".join(page.split())
         return cls(
             experiment=_first(r"# Results: (\S+)", words),
-            summary=_first(
-                rf"{re.escape(GENERATED)} (.*?) (?:{re.escape(PARTIAL)}|airloom experiment run)", words
-            ),
+            summary=_first(rf"{re.escape(GENERATED)} (.*?) (?:{_AFTER_SUMMARY})", words),
             status=_first(r"## Verdict \*\*(\w+)\*\*", words),
             outcomes=Counter(re.findall(r"^\| [^|]+ \| \*\*([a-z ]+)\*\* \|", page, re.MULTILINE)),
             started=_first(r"\| started \| (\d{4}-\d\d-\d\d)", words),

@@ -1,7 +1,7 @@
 """Publishes an experiment's results as a small folder: a page in Markdown, its figures, its figures' values.
 
-The page states what a reader needs to judge the results: verdict, extent, machine, versions, the command
-that repeats them, every claim with its outcome and intervals.
+The page states what a reader needs to judge the results: conclusion, verdict, extent, machine, versions, the
+command that repeats them, every claim with its outcome and intervals.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import get_args
 
 from airloom.compare.machines import Facts, origin, runs_of
 from airloom.errors import RunError, ScenarioError
-from airloom.experiments import capacity_search, markdown, outside, published_index, record
+from airloom.experiments import capacity_search, conclusion, markdown, outside, published_index, record
 from airloom.experiments.markdown import cell, prose
 from airloom.experiments.published_index import GENERATED, OUTCOMES, PAGE, PARTIAL
 from airloom.experiments.record import Record
 from airloom.experiments.registry import Experiment
+from airloom.host import engine_identity
 from airloom.report import figures
 from airloom.report.tables import with_others
 from airloom.results import Claim, Result, RunReader
@@ -37,16 +38,18 @@ _NOTES = 6
 def publish(experiment: Experiment, results: Path, target: Path, *, anyway: bool = False) -> Path:
     """Writes the page of finished results to the folder ``target`` and returns its path.
 
-    Refuses results that are incomplete, not of the full form, or ``invalid``, unless ``anyway``: then the
-    page begins with what they are. An earlier page is replaced.
+    Refuses an experiment that lacks its conclusion. Refuses results that are incomplete, not of the full
+    form, ``invalid``, or of another engine than this one, unless ``anyway``: then the page begins with what
+    they are, and concludes nothing. An earlier page is replaced.
     """
     reader = RunReader(results)
     made = record.read(results)
-    objections = _objections(experiment, reader, made)
-    if objections and not anyway:
+    concluded = conclusion.read(experiment)
+    against = _objections(experiment, reader, made)
+    if against and not anyway:
         raise ScenarioError(
             "experiment.unpublished",
-            "; ".join(objections),
+            "; ".join(against),
             where=str(results),
             cure=f"airloom experiment run {experiment.name} (finished runs are kept), or --anyway",
         )
@@ -59,7 +62,8 @@ def publish(experiment: Experiment, results: Path, target: Path, *, anyway: bool
         for drawing in drawings:
             drawing.save(target, "svg")
         _values(reader.result, target / VALUES)
-        blocks = _page(experiment, reader, made, objections, [(one.name, one.alt) for one in drawings])
+        images = [(one.name, one.alt) for one in drawings]
+        blocks = _page(experiment, reader, made, concluded, against, images)
         page = target / PAGE
         page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
     for path in sorted(target.iterdir()):
@@ -86,6 +90,11 @@ def _refuse_foreign(target: Path) -> None:
         )
 
 
+def objections(experiment: Experiment, results: Path) -> list[str]:
+    """Returns why finished results should not be published; empty if nothing speaks against it."""
+    return _objections(experiment, RunReader(results), record.read(results))
+
+
 def _objections(experiment: Experiment, reader: RunReader, made: Record | None) -> list[str]:
     """Why these results should not be published."""
     found = []
@@ -104,6 +113,12 @@ def _objections(experiment: Experiment, reader: RunReader, made: Record | None) 
         found.append(f"they are of the {made.extent} form, whose claims about means are undecided")
     if reader.result.verdict.status == "invalid":
         found.append("their verdict is invalid")
+    engines = origin(reader)[1].get("engine", [])
+    here = engine_identity.identity()
+    if not engines:
+        found.append("their runs do not say which engine made them")
+    elif engines != [here]:
+        found.append(f"their runs were made by the engine {' / '.join(engines)}, and this one is {here}")
     return found
 
 
@@ -111,19 +126,23 @@ def _page(
     experiment: Experiment,
     reader: RunReader,
     made: Record | None,
-    objections: Sequence[str],
+    concluded: str | None,
+    against: Sequence[str],
     images: Sequence[tuple[str, str]],
 ) -> list[str]:
     result = reader.result
     blocks = [f"# Results: {experiment.name}", GENERATED, prose(experiment.summary)]
-    if objections:
-        blocks.append(prose(f"{PARTIAL} {'; '.join(objections)}."))
+    if against:
+        blocks.append(prose(f"{PARTIAL} {'; '.join(against)}."))
+    elif concluded is not None:
+        blocks.append(concluded)
     command = made.command if made is not None else f"airloom experiment run {experiment.name}"
     blocks.append(f"    {command}")
     runs = [one.result for one in runs_of(reader)]
     blocks.append(_conditions(reader, runs))
     blocks += _verdict(result.verdict, [one.verdict for one in runs])
-    blocks += ["## Claims", _outcomes(result.claims), _claims(result.claims)]
+    told = outcomes_told(OUTCOMES[claim.outcome] for claim in result.claims)
+    blocks += ["## Claims", told, markdown.table(CLAIM_COLUMNS, map(claim_cells, result.claims))]
     if images:
         blocks.append("## Figures")
         blocks += [f"![{cell(alt)}]({name}.svg)" for name, alt in images]
@@ -175,26 +194,28 @@ def _verdict(verdict: Verdict, runs: Sequence[Verdict]) -> list[str]:
     return blocks
 
 
-def _outcomes(claims: Sequence[Claim]) -> str:
-    counts = Counter(OUTCOMES[claim.outcome] for claim in claims)
+def outcomes_told(outcomes: Iterable[str]) -> str:
+    """Returns how many claims have which outcome, given in words."""
+    counts = Counter(outcomes)
     told = ", ".join(f"{counts[one]} {one}" for one in OUTCOMES.values() if counts[one])
     return prose(f"{told or 'None'}. Measured values are means with their 95 % intervals.")
 
 
-def _claims(claims: Sequence[Claim]) -> str:
-    rows = (
-        (
-            claim.id,
-            f"**{OUTCOMES[claim.outcome]}**",
-            claim.statement,
-            claim.measured,
-            claim.expected,
-            f"{claim.published} ({claim.source})" if claim.published else claim.source or "",
-            claim.why,
-        )
-        for claim in claims
+CLAIM_COLUMNS = ("claim", "outcome", "statement", "measured", "holds if", "published", "why")
+
+
+def claim_cells(claim: Claim) -> tuple[str, ...]:
+    """Returns the cells of a claim's row."""
+    texts = (
+        claim.id,
+        f"**{OUTCOMES[claim.outcome]}**",
+        claim.statement,
+        claim.measured,
+        claim.expected,
+        f"{claim.published} ({claim.source})" if claim.published else claim.source or "",
+        claim.why,
     )
-    return _table(("claim", "outcome", "statement", "measured", "holds if", "published", "why"), rows)
+    return tuple(cell(one) for one in texts)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from airloom.errors import RunError
 from airloom.experiments.extent import Extent
+from airloom.results import stored
 from airloom.results.folder import disk
+from airloom.results.result import Part
 from airloom.results.writer import write_atomically
 
 FILE = "experiment.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Part):
     """Name, extent and kinds of a finished experiment."""
 
     experiment: str
@@ -35,18 +34,14 @@ class Record:
 
 def write(folder: Path, experiment: str, extent: Extent, kinds: Sequence[str]) -> None:
     """Writes the record of an experiment that has finished."""
-    record = Record(experiment, extent.name.lower(), tuple(kinds))
+    record = Record(experiment=experiment, extent=extent.name.lower(), kinds=tuple(kinds))
     with disk(folder):
-        write_atomically(folder / FILE, json.dumps(asdict(record), indent=1) + "\n")
+        write_atomically(folder / FILE, json.dumps(record.model_dump(mode="json"), indent=1) + "\n")
 
 
 def read(folder: Path) -> Record | None:
     """Returns the record; None if there is none."""
-    path = folder / FILE
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        return Record(str(raw["experiment"]), str(raw["extent"]), tuple(map(str, raw["kinds"])))
+        return stored.model(folder / FILE, Record)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError("results.unreadable", f"{FILE} cannot be read: {error}", where=str(path)) from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,13 +20,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airloom.errors import ScenarioError
-from airloom.experiments.extent import Extent
 from airloom.host.binaries import shipped
+from airloom.scenario.suggest import nearest
 
 if TYPE_CHECKING:
+    from airloom.experiments.extent import Extent
     from airloom.results import Result
 
 Progress = Callable[[str], None]
+
+_SUMMARY = re.compile(r'(?:#[^\n]*\n|\s)*"""([^"\\\n]+?)(?:"""|\n)')
+"""The first line of a docstring at the beginning of a file."""
 
 
 class Run(Protocol):
@@ -48,8 +53,17 @@ class Experiment:
     @property
     def summary(self) -> str:
         """The first line of its documentation, read from the file."""
-        text = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
-        return text.partition("\n")[0]
+        text = self.path.read_text(encoding="utf-8")
+        found = _SUMMARY.match(text)
+        if found is not None:
+            return found[1].strip()
+        # Another form. To parse all files takes longer than the completion of a name may.
+        return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it is one of Airloom's own, from the source tree or the installed package."""
+        return self.path.resolve().is_relative_to(shipped("experiments").resolve())
 
     def load(self) -> Run:
         """Returns its function ``run``."""
@@ -116,6 +130,6 @@ def find(name: str) -> Experiment:
         raise ScenarioError(
             "experiment.unknown",
             f"there is no experiment {name}",
-            cure=f"there are: {', '.join(known) or 'none'}",
+            cure=nearest(name, known),
         )
     return known[name]

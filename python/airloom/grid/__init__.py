@@ -1,26 +1,31 @@
 """The grid manager: a service that owns a testbed's radio nodes and lends them to projects.
 
 ``inventory`` holds the nodes, ``isolation`` predicts who disturbs whom, ``admission`` finds what a
-request may be granted, ``storage`` keeps everything in a database, ``office`` decides, ``api`` serves
-it over HTTP, and ``client`` asks it. Needs ``pip install 'airloom[grid]'``.
+request may be granted, ``storage`` keeps everything in a database, ``reservations`` decides, ``api``
+serves it over HTTP with the models of ``answers``, and ``client`` asks it. :func:`run` runs a scenario in
+a reservation. Needs ``pip install 'airloom[grid]'``.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from airloom.errors import HostError
+from airloom import extras
 
-PACKAGES = ("alembic", "fastapi", "httpx2", "ortools", "psycopg", "sqlalchemy", "uvicorn")
-"""Modules of the extra ``grid``."""
+if TYPE_CHECKING:
+    from airloom.grid.reserved_run import run
+
+__all__ = ["require", "run"]
 
 
 def require() -> None:
-    """Raises :class:`HostError` if packages of the extra are missing."""
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise HostError(
-            "host.packages",
-            f"the grid manager needs Python packages that are missing: {', '.join(missing)}",
-            cure="pip install 'airloom[grid]'",
-        )
+    """Raises :class:`~airloom.HostError` if packages of the extra are missing."""
+    extras.require("grid")
+
+
+def __getattr__(name: str) -> Any:
+    # Imported at its first use, since all parts of the manager import this package.
+    if name == "run":
+        return importlib.import_module("airloom.grid.reserved_run").run
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

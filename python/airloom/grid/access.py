@@ -91,7 +91,7 @@ def caller(session: Session, text: str | None, now: int) -> Caller:
     if token is None or not same or token.revoked or token.user.disabled or token.expires <= now:
         raise Refused(401, "token.invalid", "this needs a valid token", cure="airloom grid login")
     rows = session.scalars(select(Member).where(Member.user_id == token.user_id))
-    roles: dict[int, Role] = {row.project_id: row.role for row in rows}  # type: ignore[misc]
+    roles: dict[int, Role] = {row.project_id: row.role for row in rows}
     return Caller(token.user_id, token.user.name, token.user.admin, token.id, frozenset(token.scopes), roles)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from airloom.grid import access
+from airloom.grid import access, answers
 from airloom.grid.access import Caller
 from airloom.grid.messages import HOUR, SCOPES, Membership, NewProject, NewToken, NewUser, Quota, written
 from airloom.grid.refused import Refused, absent
@@ -53,29 +53,36 @@ class Accounts:
             note(session, now, FIRST_ADMIN, "token.make", None, token.id, {"scopes": list(SCOPES)})
         return text
 
+    def knows(self, token: str) -> bool:
+        """Whether a token is valid."""
+        try:
+            self.caller(token)
+        except Refused:
+            return False
+        return True
+
     def caller(self, token: str | None) -> Caller:
         """Returns who calls with a token."""
         with self.database.reading() as session:
             return access.caller(session, token, self.clock())
 
-    def me(self, caller: Caller) -> dict[str, Any]:
+    def me(self, caller: Caller) -> answers.Me:
         """Returns the caller's name, scopes and roles."""
         caller.must("read")
         with self.database.reading() as session:
             members = session.scalars(select(Member).where(Member.user_id == caller.user)).all()
             projects = {member.project.name: member.role for member in members}
-        return {
-            "user": caller.name, "admin": caller.admin, "scopes": sorted(caller.scopes), "projects": projects,
-        }  # fmt: skip
+        scopes = tuple(scope for scope in sorted(SCOPES) if scope in caller.scopes)
+        return answers.Me(user=caller.name, admin=caller.admin, scopes=scopes, projects=projects)
 
-    def users(self, caller: Caller) -> list[dict[str, Any]]:
+    def users(self, caller: Caller) -> list[answers.User]:
         """Returns all users."""
         caller.must("manage")
         caller.must_be_admin()
         with self.database.reading() as session:
             return [_user(one) for one in session.scalars(select(User).order_by(User.name))]
 
-    def add_user(self, caller: Caller, body: NewUser) -> dict[str, Any]:
+    def add_user(self, caller: Caller, body: NewUser) -> answers.User:
         """Makes a user."""
         caller.must("manage")
         caller.must_be_admin()
@@ -88,7 +95,7 @@ class Accounts:
             note(session, now, caller.name, "user.make", None, body.name, {"admin": body.admin})
         return _user(user)
 
-    def set_disabled(self, caller: Caller, name: str, disabled: bool) -> dict[str, Any]:
+    def set_disabled(self, caller: Caller, name: str, disabled: bool) -> answers.User:
         """Shuts a user out, or lets the user in again."""
         caller.must("manage")
         caller.must_be_admin()
@@ -102,14 +109,14 @@ class Accounts:
             )
         return _user(user)
 
-    def tokens(self, caller: Caller) -> list[dict[str, Any]]:
+    def tokens(self, caller: Caller) -> list[answers.Token]:
         """Returns the caller's tokens, without their secrets."""
         caller.must("read")
         with self.database.reading() as session:
             rows = session.scalars(select(Token).where(Token.user_id == caller.user).order_by(Token.created))
             return [_token(one) for one in rows]
 
-    def add_token(self, caller: Caller, body: NewToken, name: str | None = None) -> dict[str, Any]:
+    def add_token(self, caller: Caller, body: NewToken, name: str | None = None) -> answers.MadeToken:
         """Makes a token of the caller, or of a user named by an administrator.
 
         A token of the caller has no scope that the calling one lacks, and without the scope ``manage``
@@ -129,9 +136,9 @@ class Accounts:
             token, text = access.new_token(session, user, body.scopes, body.label, now, expires)
             note(session, now, caller.name, "token.make", None, token.id,
                  {"user": user.name, "scopes": token.scopes})  # fmt: skip
-        return {**_token(token), "user": user.name, "token": text}
+        return answers.MadeToken(**dict(_token(token)), user=user.name, token=text)
 
-    def revoke_token(self, caller: Caller, identity: str) -> dict[str, Any]:
+    def revoke_token(self, caller: Caller, identity: str) -> answers.Token:
         """Ends a token of the caller; an administrator may end any."""
         with self.database.changing() as session:
             token = session.get(Token, identity)
@@ -145,14 +152,14 @@ class Accounts:
             )
         return _token(token)
 
-    def projects(self, caller: Caller) -> list[dict[str, Any]]:
+    def projects(self, caller: Caller) -> list[answers.Project]:
         """Returns the projects that the caller may know of."""
         caller.must("read")
         with self.database.reading() as session:
             rows = session.scalars(select(Project).order_by(Project.name))
             return [_project(session, one) for one in rows if caller.sees(one.id)]
 
-    def project(self, caller: Caller, name: str) -> dict[str, Any]:
+    def project(self, caller: Caller, name: str) -> answers.Project:
         """Returns a project with its members."""
         caller.must("read")
         with self.database.reading() as session:
@@ -160,7 +167,7 @@ class Accounts:
             caller.must_have(project, "viewer")
             return _project(session, project)
 
-    def add_project(self, caller: Caller, body: NewProject) -> dict[str, Any]:
+    def add_project(self, caller: Caller, body: NewProject) -> answers.Project:
         """Makes a project."""
         caller.must("manage")
         caller.must_be_admin()
@@ -175,7 +182,7 @@ class Accounts:
             note(session, now, caller.name, "project.make", body.name, body.name, quota)
             return _project(session, project)
 
-    def set_quota(self, caller: Caller, name: str, quota: Quota) -> dict[str, Any]:
+    def set_quota(self, caller: Caller, name: str, quota: Quota) -> answers.Project:
         """Sets what a project may hold; what it holds already stays."""
         caller.must("manage")
         caller.must_be_admin()
@@ -186,7 +193,7 @@ class Accounts:
             note(session, self.clock(), caller.name, "project.quota", name, name, quota.model_dump())
             return _project(session, project)
 
-    def set_member(self, caller: Caller, name: str, user: str, body: Membership) -> dict[str, Any]:
+    def set_member(self, caller: Caller, name: str, user: str, body: Membership) -> answers.Project:
         """Gives a user a role in a project."""
         caller.must("manage")
         with self.database.changing() as session:
@@ -202,7 +209,7 @@ class Accounts:
             note(session, self.clock(), caller.name, "member.set", name, user, {"role": body.role})
             return _project(session, project)
 
-    def remove_member(self, caller: Caller, name: str, user: str) -> dict[str, Any]:
+    def remove_member(self, caller: Caller, name: str, user: str) -> answers.Project:
         """Takes a user out of a project; the user's reservations stay."""
         caller.must("manage")
         with self.database.changing() as session:
@@ -217,7 +224,7 @@ class Accounts:
             note(session, self.clock(), caller.name, "member.remove", name, user)
             return _project(session, project)
 
-    def audit(self, caller: Caller, project: str | None, before: int | None = None) -> list[dict[str, Any]]:
+    def audit(self, caller: Caller, project: str | None, before: int | None = None) -> list[answers.AuditRow]:
         """Returns the newest rows of the log: of a project for its leads, all for administrators."""
         caller.must("read")
         with self.database.reading() as session:
@@ -230,10 +237,10 @@ class Accounts:
             if before is not None:
                 wanted = wanted.where(Audit.id < before)
             return [
-                {
-                    "id": row.id, "at": written(row.at), "user": row.user, "action": row.action,
-                    "project": row.project, "subject": row.subject, "detail": row.detail,
-                }
+                answers.AuditRow(
+                    id=row.id, at=written(row.at), user=row.user, action=row.action, project=row.project,
+                    subject=row.subject, detail=row.detail,
+                )
                 for row in session.scalars(wanted)
             ]  # fmt: skip
 
@@ -261,28 +268,23 @@ def _user_named(session: Session, name: str) -> User:
     return found
 
 
-def _user(user: User) -> dict[str, Any]:
-    return {
-        "name": user.name,
-        "admin": user.admin,
-        "disabled": user.disabled,
-        "created": written(user.created),
-    }
+def _user(user: User) -> answers.User:
+    return answers.User(
+        name=user.name, admin=user.admin, disabled=user.disabled, created=written(user.created)
+    )
 
 
-def _token(token: Token) -> dict[str, Any]:
-    return {
-        "id": token.id, "label": token.label, "scopes": token.scopes, "created": written(token.created),
-        "expires": written(token.expires), "revoked": token.revoked,
-    }  # fmt: skip
+def _token(token: Token) -> answers.Token:
+    return answers.Token(
+        id=token.id, label=token.label, scopes=tuple(token.scopes), created=written(token.created),
+        expires=written(token.expires), revoked=token.revoked,
+    )  # fmt: skip
 
 
-def _project(session: Session, project: Project) -> dict[str, Any]:
+def _project(session: Session, project: Project) -> answers.Project:
     members = session.scalars(select(Member).where(Member.project_id == project.id))
-    return {
-        "name": project.name,
-        "quota": {
-            "nodes": project.nodes, "radio_hours": project.radio_hours, "reservations": project.reservations,
-        },
-        "members": {member.user.name: member.role for member in members},
-    }  # fmt: skip
+    return answers.Project(
+        name=project.name,
+        quota=Quota(nodes=project.nodes, radio_hours=project.radio_hours, reservations=project.reservations),
+        members={member.user.name: member.role for member in members},
+    )

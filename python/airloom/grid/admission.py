@@ -11,10 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from airloom.grid.grants import Grant
 from airloom.grid.isolation import Isolation
 
 if TYPE_CHECKING:
@@ -26,39 +27,6 @@ LIMIT_S = 2.0
 """How long a search may take; then the best grant found so far counts."""
 _OF_A_RADIO = 100
 """Cost of a node where another slice holds a radio: slices of one node share its processors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What a slice may use in its window."""
-
-    radios: dict[str, tuple[str, ...]]
-    """Radios by node."""
-    channels: tuple[int, ...]
-    slots: tuple[int, ...]
-    """Slots of the frame, counted from 0."""
-    power_dbm: float
-    """Largest transmit power."""
-
-    @property
-    def nodes(self) -> list[str]:
-        """The nodes."""
-        return list(self.radios)
-
-    def plain(self) -> dict[str, Any]:
-        """Returns the grant as data for JSON."""
-        return {
-            "radios": {node: list(radios) for node, radios in self.radios.items()},
-            "channels": list(self.channels),
-            "slots": list(self.slots),
-            "power_dbm": self.power_dbm,
-        }
-
-    @classmethod
-    def of(cls, data: dict[str, Any]) -> Grant:
-        """Returns the grant that :meth:`plain` gave as data."""
-        radios = {node: tuple(names) for node, names in data["radios"].items()}
-        return cls(radios, tuple(data["channels"]), tuple(data["slots"]), data["power_dbm"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +98,19 @@ def conflict(isolation: Isolation, slice_name: str, grant: Grant, other: Held) -
             return f"{node}:{min(both)} is held"
     if not set(grant.slots) & set(other.grant.slots):
         return None
-    near = set().union(*(isolation.overlaps[channel] for channel in other.grant.channels))
-    shared = near & set(grant.channels)
-    if not shared:
-        return None
-    there = isolation.interference_dbm(grant.nodes, grant.power_dbm, other.grant.nodes)
-    back = isolation.interference_dbm(other.grant.nodes, other.grant.power_dbm, grant.nodes)
-    if max(there, back) <= isolation.limit_dbm:
-        return None
-    return (
-        f"on channel {min(shared)} slices would disturb each other with {max(there, back):.1f} dBm, "
-        f"and {isolation.limit_dbm:.1f} dBm are allowed"
-    )
+    for channel in grant.channels:
+        for theirs in other.grant.channels:
+            if theirs not in isolation.overlaps[channel]:
+                continue
+            there = isolation.excess_db(grant.nodes, grant.power_dbm, other.grant.nodes, theirs)
+            back = isolation.excess_db(other.grant.nodes, other.grant.power_dbm, grant.nodes, channel)
+            power, above = max(there, back, key=lambda one: one[1])
+            if above > 0:
+                return (
+                    f"on channel {channel} slices would disturb each other with {power:.1f} dBm, "
+                    f"and {power - above:.1f} dBm are allowed"
+                )
+    return None
 
 
 def find(isolation: Isolation, ask: Ask, held: Iterable[Held], limit_s: float = LIMIT_S) -> Answer:
@@ -222,11 +191,11 @@ class _Field:
         found = np.zeros((len(self.channels), self.testbed.frame, len(self.names)), dtype=np.bool_)
         for one in self.held:
             grant = one.grant
-            near = self.isolation.disturbed(grant.nodes, grant.power_dbm, self.ask.power_dbm)
-            overlapped = set().union(*(self.isolation.overlaps[channel] for channel in grant.channels))
             for number, channel in enumerate(self.channels):
-                if channel in overlapped:
-                    found[number, list(grant.slots)] |= near
+                for theirs in self.isolation.overlaps[channel].intersection(grant.channels):
+                    found[number, list(grant.slots)] |= self.isolation.disturbed(
+                        grant.nodes, grant.power_dbm, theirs, self.ask.power_dbm, channel
+                    )
         return found
 
     def refusal(self) -> str | None:

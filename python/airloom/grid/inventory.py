@@ -13,20 +13,24 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from airloom.errors import ScenarioError, translated
-from airloom.planning import media
-from airloom.planning.channels import mhz_of
-from airloom.planning.radios import RadioEnd
+from airloom.grid.lengths import WindowLength
+from airloom.planning.radio import media
+from airloom.planning.radio.channels import HT, mhz_of
+from airloom.planning.radio.radios import RadioEnd
+from airloom.planning.rules.ask import refusal
+from airloom.planning.rules.media import of_noise
 from airloom.scenario import problems
-from airloom.scenario.model import Medium
+from airloom.scenario.model import Medium, Noise
 from airloom.scenario.model.base import Count, Listed, Mapped, Model, Name, by_name
 from airloom.scenario.model.media import Slots
 from airloom.scenario.model.motion import Position
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_, Source
-from airloom.units.quantities import Duration, Length, Power, Ratio
+from airloom.units.quantities import Length, Power, Ratio
 
 MOST_NODES = 2000
 SECOND = 1_000_000_000
+_ANY_MAC = bytes((2, 0, 0, 0, 0, 1))
 MEDIUM = "air"
 """Name of the testbed's medium."""
 
@@ -53,8 +57,10 @@ class Rows(Model):
 class Terms(Model):
     """Limits of reservations."""
 
-    longest: Duration = Field(default=Duration("168 h"), description="longest window")
-    ahead: Duration = Field(default=Duration("2160 h"), description="how long before its end one may book")
+    longest: WindowLength = Field(default=WindowLength("7 d"), description="longest window")
+    ahead: WindowLength = Field(
+        default=WindowLength("90 d"), description="how long before its end one may book"
+    )
     waiting: Count = Field(default=200, description="most requests in the queue")
 
 
@@ -64,13 +70,13 @@ class Inventory(Model):
     name: Name = Field(description="name of the testbed")
     description: str = Field(default="", description="free text")
     medium: Medium = Field(
-        default=Medium(), description="propagation between its radios, as in a scenario's `media`"
+        default=Medium(),
+        description="propagation between its radios, and sources of noise, as in a scenario's `media`",
     )
     channels: Annotated[
         list[Annotated[int, Field(ge=1, le=200, strict=True)]], Field(min_length=1, max_length=64)
     ] = Field(description="numbers of the channels that are lent")
     power: Power = Field(default=media.DEFAULT_POWER, description="largest transmit power")
-    noise: Power = Field(default=Power("-94 dBm"), description="noise at a receiver, with injected noise")
     isolation: Ratio = Field(
         default=Ratio("10 dB"), description="interference between slices stays this far below the noise"
     )
@@ -120,6 +126,15 @@ def checked(source: Source) -> Testbed:
             where=source.where(()),
             cure="begin with 'name:', then 'channels:' and 'grid:' or 'nodes:'",
         )
+    if "noise" in source.data:
+        raise ScenarioError(
+            "inventory.noise",
+            "the noise is computed, and not typed: from the noise figure of the medium's radio and from its "
+            "sources of noise",
+            where=source.where(("noise",), key=True),
+            cure="leave it out, or put sources on the air: medium: {noise: [{position: ..., power: ..., "
+            "channel: ...}]}",
+        )
     try:
         inventory = Inventory.model_validate(source.data, context={"folder": source.folder.absolute()})
     except ValidationError as error:
@@ -143,6 +158,15 @@ def radio(testbed: Testbed, node: str, number: int) -> tuple[dict[str, object], 
     end = RadioEnd(node, testbed.nodes[node].radios[0], MEDIUM, (), said)
     mac = f"02:00:00:00:{number >> 8 & 255:02x}:{number & 255:02x}"
     return media.radio(end, mac), {"static": media.place(testbed.nodes[node].position)}
+
+
+def noise_radio(testbed: Testbed, source: Noise, channel: int) -> tuple[dict[str, object], dict[str, object]]:
+    """Returns settings and motion of a radio that sends 0 dBm without antenna gain from where a source
+    of noise stands.
+    """
+    said = {"phy": testbed.inventory.medium.radio.phy or "802.11a", "channel": channel}
+    end = RadioEnd("noise", "wlan0", MEDIUM, (), {**said, "power": Power("0 dBm"), "rate": "minstrel"})
+    return media.radio(end, "02:00:00:01:00:00"), media.motion(source)
 
 
 def gain_dbi(testbed: Testbed) -> float:
@@ -191,10 +215,17 @@ def _mistakes(inventory: Inventory, generated: dict[str, LentNode]) -> Iterator[
         if len(set(radios)) < len(radios):
             yield Problem("name.duplicate", "a radio is named twice", (*path, "radios"))
     yield from _channels(inventory)
+    for index, noise in enumerate(inventory.medium.noise):
+        yield from of_noise(noise, ("medium", "noise", index))
     if inventory.slots.guard >= inventory.slots.length:
         yield Problem(
             "inventory.slots", "the guard takes the whole slot", ("slots", "guard"), "make it shorter"
         )
+    else:
+        radio = {"mac": _ANY_MAC, "slots": media.slots(inventory.slots, [0])}
+        found = refusal(lambda engine: engine.check_radio("radios", radio))
+        if found is not None:
+            yield Problem(found[0], found[1].partition(": ")[2], ("slots", "length"))
     for key in ("longest", "ahead"):
         if getattr(inventory.terms, key) < SECOND:
             yield Problem("inventory.terms", "shorter than 1 s", ("terms", key))
@@ -202,6 +233,15 @@ def _mistakes(inventory: Inventory, generated: dict[str, LentNode]) -> Iterator[
 
 def _channels(inventory: Inventory) -> Iterator[Problem]:
     phy = media.phy_of(_said(inventory.medium))
+    if phy == HT:
+        # Its isolation is computed for radios of any rate.
+        yield Problem(
+            "inventory.phy",
+            "a testbed does not lend radios of 802.11n",
+            ("medium", "radio", "phy"),
+            "802.11a, 802.11b, 802.11g or 802.11bg",
+        )
+        return
     for index, channel in enumerate(inventory.channels):
         if channel in inventory.channels[:index]:
             yield Problem("name.duplicate", f"channel {channel} is given twice", ("channels", index))

@@ -12,6 +12,9 @@ from airloom.scenario.model.base import NAME_PATTERN
 
 Role = Literal["lead", "member", "viewer"]
 Scope = Literal["read", "reserve", "manage"]
+Violated = Literal["channel", "power", "address", "ssid", "bssid", "slot", "setting"]
+Unit = Literal["", "MHz", "dB", "us"]
+"""Of the amount of a violation."""
 SCOPES: tuple[Scope, ...] = ("read", "reserve", "manage")
 
 Word = Annotated[str, Field(pattern=NAME_PATTERN, max_length=63)]
@@ -129,15 +132,17 @@ class LivePage(Body):
 
 
 class Violation(Body):
-    """Transmissions of a radio that violated its grant in the same way."""
+    """Transmissions of a radio that violated its grant in the same way, or ``setting``: settings that the
+    grant forbids and that were refused.
+    """
 
     at: AwareDatetime
     """The first one."""
     until: AwareDatetime
     radio: Annotated[str, Field(max_length=127, pattern=r"^[A-Za-z0-9_.\-]+:[A-Za-z0-9_.\-]+$")]
-    what: Literal["channel", "power", "address", "ssid", "bssid", "slot"]
+    what: Violated
     amount: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] = 0.0
-    unit: Literal["", "MHz", "dB", "us"] = ""
+    unit: Unit = ""
     frames: Annotated[int, Field(ge=1, le=2**53, strict=True)]
     channel: Annotated[int, Field(ge=0, le=1000, strict=True)]
 
@@ -146,6 +151,8 @@ class Violations(Body):
     """What a run or its laboratory has recorded. Numbers of the same violation may grow later."""
 
     found: Annotated[list[Violation], Field(max_length=MOST_VIOLATIONS)]
+    unrecorded: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Violations so far for which the engine had no record left."""
 
 
 def whole(value: datetime | None) -> datetime | None:

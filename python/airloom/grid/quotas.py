@@ -35,6 +35,26 @@ def must_fit(session: Session, project: Project, ask: Ask, now: int, *, without:
             raise _over(project, "radio-hours", project.radio_hours, -(-seconds // HOUR))
 
 
+def must_ever_fit(project: Project, ask: Ask) -> None:
+    """Raises an error for a request that is more than a project may hold, whenever it begins."""
+    if project.reservations == 0:
+        raise _over(project, "reservations", 0, 1)
+    if project.nodes is not None and ask.count > project.nodes:
+        raise Refused(
+            409, "quota.exceeded",
+            f"{ask.count} nodes are more than the {project.nodes} that {project.name!r} may hold at one time",
+            cure=f"ask for {project.nodes} or fewer, or have the quota raised",
+        )  # fmt: skip
+    seconds = ask.count * ask.radios * (ask.end - ask.start)
+    if project.radio_hours is not None and seconds > project.radio_hours * HOUR:
+        hours = -(-seconds // HOUR)
+        raise Refused(
+            409, "quota.exceeded",
+            f"it takes {hours} radio-hours, and {project.name!r} may hold {project.radio_hours}",
+            cure="ask for fewer nodes or radios or a shorter time, or have the quota raised",
+        )  # fmt: skip
+
+
 def _moments(rows: list[Reservation], ask: Ask) -> list[int]:
     """Returns the times in the window at which the number of nodes may be largest."""
     return [ask.start, *(row.start for row in rows if ask.start < row.start < ask.end)]

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict, Unpack
 
 from airloom.errors import LabError
+from airloom.grid.answers import Error, Window
+
+
+class More(TypedDict, total=False):
+    """What an answer to a refused call says besides code, message, place and cure: see :class:`Error`."""
+
+    proven: bool
+    nearest: Window | None
+    latest_end: str
 
 
 class Refused(LabError):
@@ -20,23 +29,16 @@ class Refused(LabError):
         *,
         where: str | None = None,
         cure: str | None = None,
-        **more: Any,
+        **more: Unpack[More],
     ):
         super().__init__(code, message, where=where, cure=cure)
         self.status = status
-        self.more = more
-        """Further data of the answer, such as the nearest possible window."""
+        self._more = more
 
-    def plain(self) -> dict[str, Any]:
-        """Returns the error as data for JSON."""
-        said = {
-            "code": self.code,
-            "message": self.message,
-            "where": self.where,
-            "cure": self.cure,
-            **self.more,
-        }
-        return {key: value for key, value in said.items() if value is not None}
+    @property
+    def answer(self) -> Error:
+        """The body of the answer."""
+        return Error(code=self.code, message=self.message, where=self.where, cure=self.cure, **self._more)
 
 
 def absent(what: str, name: str) -> Refused:

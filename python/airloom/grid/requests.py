@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from airloom.grid.admission import Ask
+from airloom.grid.answers import Asked
 from airloom.grid.inventory import SECOND, Testbed
 from airloom.grid.messages import Request, stamp
 from airloom.grid.refused import invalid
@@ -124,28 +123,14 @@ def _power(testbed: Testbed, request: Request) -> float:
     return request.power_dbm
 
 
-def remembered(ask: Ask) -> dict[str, Any]:
-    """Returns a question as data for JSON, without its window."""
-    return {
-        "nodes": list(ask.nodes), "count": ask.count, "area": None if ask.area is None else list(ask.area),
-        "radios": ask.radios, "channels": list(ask.channels), "channel_count": ask.channel_count,
-        "slots": ask.slots, "power_dbm": ask.power_dbm, "apart": ask.apart,
-    }  # fmt: skip
+def remembered(ask: Ask) -> Asked:
+    """Returns a question without its window."""
+    return Asked(
+        nodes=ask.nodes, count=ask.count, area=ask.area, radios=ask.radios, channels=ask.channels,
+        channel_count=ask.channel_count, slots=ask.slots, power_dbm=ask.power_dbm, apart=ask.apart,
+    )  # fmt: skip
 
 
-def recalled(data: dict[str, Any], slice_name: str, start: int, end: int) -> Ask:
-    """Returns the question that :func:`remembered` gave as data."""
-    return Ask(
-        start,
-        end,
-        slice_name,
-        nodes=tuple(data["nodes"]),
-        count=data["count"],
-        area=None if data["area"] is None else tuple(data["area"]),
-        radios=data["radios"],
-        channels=tuple(data["channels"]),
-        channel_count=data["channel_count"],
-        slots=data["slots"],
-        power_dbm=data["power_dbm"],
-        apart=data["apart"],
-    )
+def recalled(asked: Asked, slice_name: str, start: int, end: int) -> Ask:
+    """Returns the question that :func:`remembered` left without its window."""
+    return Ask(start, end, slice_name, **dict(asked))

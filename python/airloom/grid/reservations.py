@@ -18,14 +18,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from airloom.errors import ScenarioError
-from airloom.grid import requests
+from airloom.grid import answers, requests
 from airloom.grid.access import Caller
 from airloom.grid.accounts import Clock, note, project_named
-from airloom.grid.admission import LIMIT_S, Answer, Ask, Grant, Held, beside, conflicts, find, nearest
+from airloom.grid.admission import LIMIT_S, Answer, Ask, Held, beside, conflicts, find, nearest
+from airloom.grid.grants import Grant
 from airloom.grid.inventory import SECOND, Testbed
 from airloom.grid.isolation import Isolation
 from airloom.grid.messages import Extension, Request, stamp, written
-from airloom.grid.quotas import must_fit
+from airloom.grid.quotas import must_ever_fit, must_fit
 from airloom.grid.refused import Refused, absent, invalid
 from airloom.grid.storage.database import Database, touch, version
 from airloom.grid.storage.tables import Project, Reservation
@@ -84,7 +85,7 @@ class Reservations:
                         cure="release it with the old inventory first, or keep what it holds",
                     )
 
-    def book(self, caller: Caller, request: Request) -> dict[str, Any]:
+    def book(self, caller: Caller, request: Request) -> answers.Booked | answers.Reservation:
         """Books a reservation, or puts it into the queue if it may wait.
 
         Raises :class:`Refused` if it is not possible, with the nearest window that is.
@@ -95,6 +96,8 @@ class Reservations:
         if known is not None:
             return known
         ask = requests.ask(self.testbed, request, self.clock())
+        with self.database.reading() as session:
+            must_ever_fit(project_named(session, request.project), ask)
         self.serve_queue()
         for number in range(TRIES + 1):
             if number == TRIES:
@@ -109,22 +112,24 @@ class Reservations:
             with self.database.changing() as session:
                 if self._still(session, seen, ask.at(start), answer):
                     return self._settle(session, caller, request, ask, start, answer)
-        raise self._impossible(seen.held, ask, answer)
+        raise self._impossible(seen.held, ask, answer, self._quota(request, ask))
 
-    def check(self, caller: Caller, request: Request) -> dict[str, Any]:
+    def check(self, caller: Caller, request: Request) -> answers.Possible:
         """Returns what a request would be granted now; changes nothing."""
         caller.must("reserve")
         self._must_be_member(caller, request.project)
         ask = requests.ask(self.testbed, request, self.clock())
         with self.database.reading() as session:
             seen = self._seen(session)
-            must_fit(session, project_named(session, request.project), ask, self.clock())
+            project = project_named(session, request.project)
+            must_ever_fit(project, ask)
+            must_fit(session, project, ask, self.clock())
         start, answer = self._search(seen, ask, request)
         if answer.grant is None:
             raise self._impossible(seen.held, ask, answer)
-        return {**_window(ask.at(start)), "grant": answer.grant.plain(), "best": answer.best}
+        return answers.Possible(**dict(_window(ask.at(start))), grant=answer.grant, best=answer.best)
 
-    def show(self, caller: Caller, identity: str) -> dict[str, Any]:
+    def show(self, caller: Caller, identity: str) -> answers.Reservation:
         """Returns a reservation."""
         caller.must("read")
         with self.database.reading() as session:
@@ -132,7 +137,7 @@ class Reservations:
 
     def listed(
         self, caller: Caller, project: str | None = None, *, past: bool = False
-    ) -> list[dict[str, Any]]:
+    ) -> list[answers.Reservation]:
         """Returns the reservations of the caller's projects, by start; ``past`` includes what is over."""
         caller.must("read")
         with self.database.reading() as session:
@@ -149,8 +154,12 @@ class Reservations:
                 )
             return [self._view(one) for one in session.scalars(wanted)]
 
-    def grant(self, caller: Caller, identity: str) -> dict[str, Any]:
-        """Returns what the holder may use now; raises an error outside of the window."""
+    def grant(self, caller: Caller, identity: str) -> answers.Lent:
+        """Returns what the holder may use now; raises an error outside of the window.
+
+        ``booked`` lists slices of other reservations whose names begin with this slice's: its radios may
+        not announce them.
+        """
         caller.must("reserve")
         with self.database.reading() as session:
             one = own(session, caller, identity)
@@ -160,12 +169,15 @@ class Reservations:
                 when = f": it begins at {written(one.start)}" if state == "booked" else ""
                 raise Refused(409, "reservation.inactive", f"the reservation is {state}{when}")
             assert one.grant is not None
-            positions = {node: list(self.testbed.place(node)) for node in one.grant["radios"]}
-            return {
-                **self._view(one), "now": written(now), "remaining_s": one.end - now, "positions": positions,
-            }  # fmt: skip
+            positions = {node: self.testbed.place(node) for node in one.grant["radios"]}
+            held = (each.slice for each in _held(session, now) if each.id != identity)
+            booked = tuple(sorted({name for name in held if name.startswith(one.slice)}))
+            return answers.Lent(
+                **dict(self._view(one)), now=written(now), remaining_s=one.end - now, positions=positions,
+                booked=booked,
+            )  # fmt: skip
 
-    def extend(self, caller: Caller, identity: str, body: Extension) -> dict[str, Any]:
+    def extend(self, caller: Caller, identity: str, body: Extension) -> answers.Reservation:
         """Moves the end of a reservation to a later time, with the same grant."""
         caller.must("reserve")
         end = stamp(body.end)
@@ -200,7 +212,7 @@ class Reservations:
             touch(session)
             return self._view(one)
 
-    def release(self, caller: Caller, identity: str) -> dict[str, Any]:
+    def release(self, caller: Caller, identity: str) -> answers.Reservation:
         """Ends a reservation now, or takes a request out of the queue; serves the queue afterwards."""
         caller.must("reserve")
         with self.database.changing() as session:
@@ -217,7 +229,7 @@ class Reservations:
         self.serve_queue()
         return view
 
-    def set_live(self, caller: Caller, identity: str, url: str | None) -> dict[str, Any]:
+    def set_live(self, caller: Caller, identity: str, url: str | None) -> answers.Reservation:
         """Sets where the live page of the run in a reservation is served; None if nowhere any more."""
         caller.must("reserve")
         with self.database.changing() as session:
@@ -227,7 +239,7 @@ class Reservations:
             one.live = url
             return self._view(one)
 
-    def calendar(self, caller: Caller, start: int, end: int) -> list[dict[str, Any]]:
+    def calendar(self, caller: Caller, start: int, end: int) -> list[answers.OwnTaken | answers.Taken]:
         """Returns what is held in a window; of other projects only what is taken and when."""
         caller.must("read")
         if end <= start:
@@ -295,7 +307,7 @@ class Reservations:
                     row.state = "expired"
                     note(session, now, row.user.name, "reservation.expire", row.project.name, row.id)
 
-    def _known(self, caller: Caller, request: Request) -> dict[str, Any] | None:
+    def _known(self, caller: Caller, request: Request) -> answers.Reservation | None:
         """Returns the reservation that an earlier call with the same key made."""
         if request.key is None:
             return None
@@ -303,7 +315,7 @@ class Reservations:
             project = project_named(session, request.project)
             return self._repeated(session, project, request)
 
-    def _repeated(self, session: Session, project: Project, request: Request) -> dict[str, Any] | None:
+    def _repeated(self, session: Session, project: Project, request: Request) -> answers.Reservation | None:
         found = session.scalars(
             select(Reservation).where(Reservation.project_id == project.id, Reservation.key == request.key)
         ).first()
@@ -340,7 +352,7 @@ class Reservations:
 
     def _settle(
         self, session: Session, caller: Caller, request: Request, ask: Ask, start: int, answer: Answer
-    ) -> dict[str, Any]:
+    ) -> answers.Booked | answers.Reservation:
         """Stores the outcome of a search in this transaction."""
         now = self.clock()
         project = project_named(session, request.project)
@@ -363,14 +375,14 @@ class Reservations:
             start=start,
             end=start + ask.end - ask.start,
             latest=ask.start if request.latest is None else stamp(request.latest),
-            asked=requests.remembered(ask),
+            asked=requests.remembered(ask).model_dump(mode="json"),
             grant=None if answer.grant is None else answer.grant.plain(),
         )
         session.add(row)
         session.flush()
         action = "reservation.wait" if answer.grant is None else "reservation.grant"
         note(session, now, caller.name, action, project.name, row.id, row.grant or row.asked)
-        return {**self._view(row), "best": answer.best}
+        return answers.Booked(**dict(self._view(row)), best=answer.best)
 
     def _must_have_room(self, session: Session) -> None:
         most = self.testbed.inventory.terms.waiting
@@ -378,12 +390,24 @@ class Reservations:
         if len(waiting) >= most:
             raise Refused(409, "queue.full", f"{most} requests wait already", cure="try again later")
 
-    def _impossible(self, held: list[Held], ask: Ask, answer: Answer) -> Refused:
-        """Returns the error for a request that cannot be granted, with the nearest possible window."""
+    def _quota(self, request: Request, ask: Ask) -> str:
+        """Returns what the quota has against a request at its time, if anything."""
+        try:
+            with self.database.reading() as session:
+                must_fit(session, project_named(session, request.project), ask, self.clock())
+        except Refused as error:
+            return f"; its quota does not allow it at that time either: {error.message}"
+        return ""
+
+    def _impossible(self, held: list[Held], ask: Ask, answer: Answer, quota: str = "") -> Refused:
+        """Returns the error for a request that cannot be granted, with the nearest possible window.
+
+        ``quota`` adds what else is against it.
+        """
         now, terms = self.clock(), self.testbed.inventory.terms
         last = now + int(terms.ahead) // SECOND - (ask.end - ask.start)
         start, there = nearest(self.isolation, ask, held, now, max(now, last), LIMIT_S)
-        offer: dict[str, Any] = {} if start is None else {"nearest": _window(ask.at(start))}
+        offer = None if start is None else _window(ask.at(start))
         if start is not None:
             cure = f"the nearest possible start is {written(start)}; or let it wait"
         elif there.status == "impossible":
@@ -391,33 +415,39 @@ class Reservations:
         else:
             cure = "ask for less, or for another time"
         code = "reservation.undecided" if answer.status == "undecided" else "reservation.impossible"
-        return Refused(409, code, answer.reason, cure=cure, proven=answer.status == "impossible", **offer)
+        return Refused(
+            409, code, answer.reason + quota, cure=cure, proven=answer.status == "impossible", nearest=offer
+        )
 
-    def _state(self, one: Reservation) -> str:
+    def _state(self, one: Reservation) -> answers.State:
         """Returns the state as users see it, which follows the clock."""
         if one.state != "granted":
             return one.state
         now = self.clock()
         return "booked" if now < one.start else "active" if now < one.end else "ended"
 
-    def _view(self, one: Reservation) -> dict[str, Any]:
-        return {
-            "id": one.id, "project": one.project.name, "user": one.user.name, "slice": one.slice,
-            "state": self._state(one), "start": written(one.start), "end": written(one.end),
-            "latest": written(one.latest), "created": written(one.created), "asked": one.asked,
-            "grant": one.grant, "live": one.live if self._state(one) == "active" else None,
-        }  # fmt: skip
+    def _view(self, one: Reservation) -> answers.Reservation:
+        state = self._state(one)
+        return answers.Reservation(
+            id=one.id, project=one.project.name, user=one.user.name, slice=one.slice, state=state,
+            start=written(one.start), end=written(one.end), latest=written(one.latest),
+            created=written(one.created), asked=answers.Asked.model_validate(one.asked),
+            grant=None if one.grant is None else Grant.of(one.grant),
+            live=one.live if state == "active" else None,
+        )  # fmt: skip
 
-    def _taken(self, caller: Caller, one: Reservation) -> dict[str, Any]:
+    def _taken(self, caller: Caller, one: Reservation) -> answers.OwnTaken | answers.Taken:
         assert one.grant is not None
-        mine = caller.sees(one.project_id)
-        taken = {
-            "start": written(one.start), "end": written(one.end), "radios": one.grant["radios"],
-            "channels": one.grant["channels"], "slots": one.grant["slots"], "mine": mine,
+        grant = Grant.of(one.grant)
+        what: dict[str, Any] = {
+            "start": written(one.start), "end": written(one.end), "radios": grant.radios,
+            "channels": grant.channels, "slots": grant.slots,
         }  # fmt: skip
-        if mine:
-            taken |= {"id": one.id, "project": one.project.name, "user": one.user.name, "slice": one.slice}
-        return taken
+        if not caller.sees(one.project_id):
+            return answers.Taken(**what)
+        return answers.OwnTaken(
+            **what, id=one.id, project=one.project.name, user=one.user.name, slice=one.slice
+        )
 
 
 def _held(session: Session, now: int) -> list[Held]:
@@ -448,8 +478,8 @@ def own(session: Session, caller: Caller, identity: str) -> Reservation:
 
 
 def _recalled(one: Reservation, start: int, end: int) -> Ask:
-    return requests.recalled(one.asked, one.slice, start, end)
+    return requests.recalled(answers.Asked.model_validate(one.asked), one.slice, start, end)
 
 
-def _window(ask: Ask) -> dict[str, str]:
-    return {"start": written(ask.start), "end": written(ask.end)}
+def _window(ask: Ask) -> answers.Window:
+    return answers.Window(start=written(ask.start), end=written(ask.end))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket as Socket
@@ -52,6 +53,19 @@ def make(
     return Service(accounts, reservations, create(accounts, reservations, Rate(rate, burst)))
 
 
+def checked_proxies(said: Collection[str]) -> tuple[str, ...]:
+    """Returns the addresses and networks of trusted proxies; raises an error for anything else."""
+    for one in said:
+        try:
+            ipaddress.ip_network(one)
+        except ValueError:
+            raise ScenarioError(
+                "grid.proxy", f"{one[:80]!r} is no address and no network", where="--proxy",
+                cure="such as 127.0.0.1 or 10.1.0.0/16: where the proxy's own connections come from",
+            ) from None  # fmt: skip
+    return tuple(said)
+
+
 def check_certificate(certificate: Path | None, key: Path | None) -> None:
     """Raises an error unless both files are there and belong together."""
     for option, path in (("--certificate", certificate), ("--key", key)):
@@ -80,17 +94,23 @@ def serve(
     *,
     certificate: Path | None = None,
     key: Path | None = None,
+    proxies: Collection[str] = (),
 ) -> None:
     """Serves until SIGINT or SIGTERM; ``ready`` gets the URL once calls are accepted.
 
-    Port 0 is a free one.
+    Port 0 is a free one. What a call's header ``X-Forwarded-For`` says is believed from ``proxies`` only,
+    which are addresses and networks.
     """
     import uvicorn
 
+    from airloom.host.http_protocol import PatientProtocol, allow_descriptors, quick_handshakes
+
+    allow_descriptors()
     config = uvicorn.Config(
         service.app, host=host, port=port, log_level="warning", access_log=False, server_header=False,
-        timeout_keep_alive=15, limit_concurrency=2000, ssl_certfile=certificate and os.fspath(certificate),
-        ssl_keyfile=key and os.fspath(key),
+        timeout_keep_alive=15, limit_concurrency=2000, loop="asyncio", http=PatientProtocol,
+        proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
+        ssl_certfile=certificate and os.fspath(certificate), ssl_keyfile=key and os.fspath(key),
     )  # fmt: skip
     service.reservations.warm_up()
     socket = config.bind_socket()
@@ -100,7 +120,8 @@ def serve(
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[Socket] | None = None) -> None:
-            await super().startup(sockets)
+            with quick_handshakes(self.config.ssl):
+                await super().startup(sockets)
             ready(url)
 
     Server(config).run(sockets=[socket])

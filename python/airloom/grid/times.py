@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from airloom.errors import ScenarioError
 from airloom.grid.inventory import SECOND
+from airloom.grid.lengths import WindowLength
 from airloom.grid.messages import stamp, written
-from airloom.units.quantities import Duration
 from airloom.units.reading import UnitError
 
 Quantity = TypeVar("Quantity")
@@ -31,12 +31,35 @@ def moment(text: str, where: str) -> str:
 
 def window(start: str | None, duration: str) -> tuple[str | None, str]:
     """Returns start, None for now, and end of a window of a given length."""
-    length = int(quantity(Duration, duration, "--for")) // SECOND
+    length = int(quantity(WindowLength, duration, "--for")) // SECOND
     if length < 1:
         raise ScenarioError("window.empty", f"{duration!r} is less than a second", where="--for")
     begin = None if start is None else moment(start, "--start")
     first = time.time() if begin is None else stamp(datetime.fromisoformat(begin))
     return begin, written(int(first) + length)
+
+
+def shown(text: str) -> str:
+    """Returns a time of the manager in this machine's zone, with UTC in a second line where they differ."""
+    when = datetime.fromisoformat(text)
+    utc = f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    local = when.astimezone()
+    if not local.utcoffset():
+        return utc
+    name = f"{local:%Z}"
+    zone = name if name.isalpha() else f"UTC{local.isoformat()[-6:]}"
+    return f"{local:%Y-%m-%d %H:%M:%S} {zone}\n{utc}"
+
+
+def span(start: str, end: str) -> str:
+    """Returns start and end to the minute in a narrow column: in this machine's zone, then UTC."""
+
+    def minute(line: str) -> str:
+        date, clock, zone = line.split(" ")
+        return f"{date} {clock[:5]} {zone}"
+
+    pairs = zip(shown(start).splitlines(), shown(end).splitlines(), strict=True)
+    return "\n".join(f"{minute(a).rpartition(' ')[0]} to\n{minute(b)}" for a, b in pairs)
 
 
 def quantity(kind: type[Quantity], text: str, where: str) -> Quantity:
@@ -46,7 +69,7 @@ def quantity(kind: type[Quantity], text: str, where: str) -> Quantity:
         made: Quantity = make(text)
         return made
     except UnitError as error:
-        raise ScenarioError("unit.syntax", str(error), where=where) from None
+        raise ScenarioError(error.code, error.message, where=where, cure=error.cure) from None
 
 
 def corners(text: str) -> list[float]:

@@ -7,13 +7,13 @@ A later report of the same one can raise its numbers, and none can lower or remo
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import select
 
-from airloom.grid import messages
+from airloom.grid import answers, messages
 from airloom.grid.access import Caller
 from airloom.grid.accounts import Clock, note, project_named
+from airloom.grid.grants import Grant
 from airloom.grid.messages import MOST_VIOLATIONS, written
 from airloom.grid.refused import invalid
 from airloom.grid.reservations import own
@@ -30,8 +30,10 @@ class Violations:
     def __init__(self, database: Database, clock: Clock):
         self.database = database
         self.clock = clock
+        self._unrecorded: dict[str, int] = {}
+        """Violations without a record that the log has, by reservation, since this service began."""
 
-    def record(self, caller: Caller, identity: str, body: messages.Violations) -> dict[str, int]:
+    def record(self, caller: Caller, identity: str, body: messages.Violations) -> answers.Recorded:
         """Keeps violations of a reservation; returns how many are ``new``, and ``refused`` as too many."""
         caller.must("reserve")
         with self.database.changing() as session:
@@ -57,9 +59,15 @@ class Violations:
                 note(
                     session, self.clock(), caller.name, "reservation.violate", one.project.name, one.id, what
                 )
-            return {"new": new, "refused": refused}
+            if body.unrecorded > self._unrecorded.get(one.id, 0):
+                self._unrecorded[one.id] = body.unrecorded
+                what = {"unrecorded": body.unrecorded}
+                note(
+                    session, self.clock(), caller.name, "reservation.violate", one.project.name, one.id, what
+                )
+            return answers.Recorded(new=new, refused=refused)
 
-    def listed(self, caller: Caller, project: str | None = None) -> list[dict[str, Any]]:
+    def listed(self, caller: Caller, project: str | None = None) -> list[answers.RecordedViolation]:
         """Returns the violations in the caller's projects, the newest first, at most 500."""
         caller.must("read")
         with self.database.reading() as session:
@@ -74,10 +82,12 @@ class Violations:
 
 
 def _must_be_of(one: Reservation, body: messages.Violations) -> None:
-    radios = (one.grant or {}).get("radios", {})
+    granted = None if one.grant is None else Grant.of(one.grant)
     for number, found in enumerate(body.found):
+        if found.what == "setting":
+            continue  # also of a radio that was asked for and is not granted
         node, _, radio = found.radio.partition(":")
-        if radio not in radios.get(node, ()):
+        if granted is None or granted.outside_radio(node, radio) is not None:
             place = f"found[{number}].radio"
             raise invalid("violation.radio", f"the reservation has no radio {found.radio}", place)
 
@@ -101,11 +111,10 @@ def _milliseconds(time: datetime) -> int:
     return round(time.timestamp() * 1000)
 
 
-def _view(one: Violation) -> dict[str, Any]:
+def _view(one: Violation) -> answers.RecordedViolation:
     whose = one.reservation
-    return {
-        "reservation": whose.id, "project": whose.project.name, "user": whose.user.name, "slice": whose.slice,
-        "at": written(one.at // 1000), "until": written(-(-one.until // 1000)), "radio": one.radio,
-        "what": one.what, "amount": one.amount, "unit": one.unit, "frames": one.frames,
-        "channel": one.channel,
-    }  # fmt: skip
+    return answers.RecordedViolation(
+        reservation=whose.id, project=whose.project.name, user=whose.user.name, slice=whose.slice,
+        at=written(one.at // 1000), until=written(-(-one.until // 1000)), radio=one.radio, what=one.what,
+        amount=one.amount, unit=one.unit, frames=one.frames, channel=one.channel,
+    )  # fmt: skip

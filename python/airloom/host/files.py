@@ -1,37 +1,86 @@
-"""Untrusted files: bounded reads that never block, and removal of folders of any depth."""
+"""Untrusted files: bounded reads that never block, and removal of folders of any depth.
+
+Whatever path a user gives, or a folder from elsewhere contains, is read by the functions of this module.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
+
+_PIECE = 1 << 20
+"""Octets that one system call reads."""
+
+
+def opened(path: str | Path) -> int:
+    """Opens a regular file for reading; returns its descriptor, whose reads wait for nothing.
+
+    Raises :class:`OSError` for any other file: a device or a pipe may never end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        about = os.fstat(descriptor)
+        mode = about.st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        # Those of /proc say that they are regular, and empty: what they give is made while it is read,
+        # and some wait for an event.
+        if about.st_size == 0 and _gives(descriptor) and os.fstat(descriptor).st_size == 0:
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _gives(descriptor: int) -> bool:
+    try:
+        return bool(os.pread(descriptor, 1, 0))
+    except OSError:
+        return True
+
+
+def reader(path: str | Path) -> BinaryIO:
+    """Opens a regular file as :func:`opened` does; the caller limits what it reads of it."""
+    return os.fdopen(opened(path), "rb")
 
 
 def content(path: str | Path, largest: int) -> bytes:
     """Returns the content of a regular file of at most ``largest`` octets.
 
-    Raises :class:`OSError` for any other file: a device or a pipe may never end, and a file in
-    ``/proc`` may have any length.
+    Raises :class:`OSError` for any other file, and for a larger one: a file in ``/proc`` may have any
+    length.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if stat.S_ISDIR(about.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        octets = b"" if about.st_size > largest else file.read(largest + 1)
-    if max(about.st_size, len(octets)) > largest:
+    with reader(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        # A buffer of the limit would be memory for the largest file that there may be.
+        octets = b"" if size > largest else b"".join(_pieces(file, largest + 1))
+    if max(size, len(octets)) > largest:
         raise OSError(errno.EFBIG, f"it is larger than {largest} octets", str(path))
     return octets
 
 
+def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
+    """Yields what a file has, up to a length in octets."""
+    while length > 0 and (piece := file.read(min(length, _PIECE))):
+        length -= len(piece)
+        yield piece
+
+
+def text(path: str | Path, largest: int) -> str:
+    """Returns a file of UTF-8 as :func:`content` does; raises :class:`UnicodeDecodeError` for another."""
+    return content(path, largest).decode()
+
+
 def head(path: str | Path, length: int) -> bytes:
     """Returns the first octets of a regular file; raises :class:`OSError` as :func:`content` does."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    descriptor = opened(path)
     try:
         return os.pread(descriptor, length, 0)
     finally:

@@ -18,6 +18,8 @@ from pathlib import Path
 
 _NAME = "airloom-idle-poll"
 _SOCKETS = Path("/proc/net/unix")
+_own: set[str] = set()
+"""Names bound by this process."""
 _DRIVER = Path("/sys/devices/system/cpu/cpuidle/current_driver")
 
 
@@ -25,16 +27,25 @@ _DRIVER = Path("/sys/devices/system/cpu/cpuidle/current_driver")
 def announced() -> Iterator[None]:
     """Lets the other runs on this machine see meanwhile that processors poll."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as own:
-        own.bind(f"\0{_NAME}-{os.getpid()}-{uuid.uuid4().hex}")
-        yield
+        name = f"@{_NAME}-{os.getpid()}-{uuid.uuid4().hex}"
+        own.bind(name.replace("@", "\0", 1))
+        _own.add(name)
+        try:
+            yield
+        finally:
+            _own.discard(name)
 
 
-def anywhere() -> bool:
-    """Returns whether processors of this machine poll for a run in this network namespace."""
+def pollers() -> tuple[bool, bool]:
+    """Returns whether processors of this machine poll for a run in this network namespace, and whether they
+    do so for one of another process.
+    """
     try:
-        return f"@{_NAME}-" in _SOCKETS.read_text(encoding="utf-8", errors="replace")
+        words = _SOCKETS.read_text(encoding="utf-8", errors="replace").split()
     except OSError:
-        return False
+        return False, False
+    found = {word for word in words if word.startswith(f"@{_NAME}-")}
+    return bool(found), bool(found - _own)
 
 
 def would_help() -> bool:

@@ -7,6 +7,7 @@ import platform
 from pathlib import Path
 
 from airloom import __version__
+from airloom.host import engine_identity
 
 _CPUINFO = Path("/proc/cpuinfo")
 _MODEL = ("model name", "Model", "uarch")
@@ -17,6 +18,7 @@ def versions() -> dict[str, str]:
     """Returns the versions of the software that affects the result."""
     return {
         "airloom": __version__,
+        "engine": engine_identity.identity(),
         "kernel": platform.release(),
         "python": platform.python_version(),
     }

@@ -1,7 +1,8 @@
-"""The privilege to create namespaces: as root, or as an ordinary user in a user namespace."""
+"""The privilege to create namespaces: as root, as an ordinary user in a user namespace, or not at all."""
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import subprocess
@@ -10,37 +11,41 @@ from pathlib import Path
 from typing import Literal
 
 from airloom.errors import HostError
-from airloom.host import user_namespace
+from airloom.host import namespace_cure, user_namespace
 
-Privilege = Literal["root", "user-namespace"]
+Privilege = Literal["root", "user-namespace", "none"]
 
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _TUN = Path("/dev/net/tun")
-_SWITCHES = {
-    "kernel.unprivileged_userns_clone": ("0", "1"),
-    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
-    "user.max_user_namespaces": ("0", "10000"),
-    "user.max_net_namespaces": ("0", "10000"),
-}
-"""Sysctls that can disable user namespaces: the disabling value and an enabling one."""
 
 
-def ensure(*, restart: bool = True, taps: bool = True) -> Privilege:
-    """Makes sure that this process may create namespaces.
+def ensure(*, restart: bool = True, taps: bool = True, namespaces: bool = True) -> Privilege:
+    """Makes sure that this process may create namespaces, unless it can do without (``namespaces``).
 
     As root it does nothing. Otherwise the process moves into a new user namespace. A process that
     already has threads cannot; it is restarted from the beginning, but only if ``restart``, which
     suits a command and not a notebook. ``taps``: ``/dev/net/tun`` is needed too. Raises
     :class:`~airloom.errors.HostError` with the setting that forbids it.
+
+    A process that can do without namespaces stays where it is if this machine gives it none, and ``none``
+    is returned.
     """
-    rightful = _capable()
+    rightful = is_capable()
     if rightful and not _in_user_namespace():
         return "root"
     if taps:
         _tun_is_open()
     if rightful:
         return "user-namespace"
-    _user_namespaces_are_open()
+    number = _refusal()
+    if number != 0 and not namespaces:
+        return "none"
+    if number != 0:
+        raise HostError(
+            "host.user-namespace",
+            f"this kernel gives an ordinary user no user namespace: {os.strerror(number)}",
+            cure=f"{namespace_cure.cure()}; or run in virtual time, which needs none: --time virtual",
+        )
     if len(os.listdir("/proc/self/task")) == 1:
         user_namespace.enter()
         return "user-namespace"
@@ -52,11 +57,17 @@ def ensure(*, restart: bool = True, taps: bool = True) -> Privilege:
     raise HostError(
         "host.privilege",
         "this process has threads, so it cannot move into a user namespace",
-        cure="start it by `unshare --user --map-root-user`, or as root",
+        cure="start it by `unshare --user --map-root-user PROGRAM`, or as root",
     )
 
 
-def _capable() -> bool:
+def can_enter() -> bool:
+    """True if the kernel gives a user namespace to this user. It takes a trial, in a process of its own."""
+    return _refusal() == 0
+
+
+def is_capable() -> bool:
+    """True if this process may create namespaces and interfaces."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:"):
             rights = int(line.split()[1], 16)
@@ -83,24 +94,8 @@ def _tun_is_open() -> None:
         )
 
 
-def _user_namespaces_are_open() -> None:
+@functools.cache
+def _refusal() -> int:
+    """The error number with which the kernel refuses a user namespace to this user; 0 if it gives one."""
     trial = [sys.executable, "-I", "-S", user_namespace.__file__, "trial"]
-    number = subprocess.run(trial, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode
-    if number == 0:
-        return
-    cures = [f"{name}={opens}" for name, (closes, opens) in _SWITCHES.items() if _sysctl(name) == closes]
-    cure = (
-        f"run as root, or: sysctl -w {' '.join(cures)}" if cures else "run as root, or see `airloom doctor`"
-    )
-    raise HostError(
-        "host.user-namespace",
-        f"this kernel gives an ordinary user no user namespace: {os.strerror(number)}",
-        cure=cure,
-    )
-
-
-def _sysctl(name: str) -> str | None:
-    try:
-        return Path("/proc/sys", *name.split(".")).read_text().strip()
-    except OSError:
-        return None
+    return subprocess.run(trial, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode

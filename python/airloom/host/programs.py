@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable
@@ -38,15 +39,29 @@ PACKAGES = {
     "wpa_supplicant": "wpasupplicant",
 }
 """Program: the package that contains it."""
-_MORE = ("/usr/sbin", "/sbin", "/usr/lib/frr")
-"""Folders that may be missing from an ordinary user's PATH."""
+_MORE = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/frr")
+"""Folders of programs that may be missing from an ordinary user's PATH."""
+
+
+def search_path() -> str:
+    """Returns the folders in which Airloom and its nodes look for programs, like the variable PATH."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys([*folders, *_MORE]))
 
 
 def find(name: str) -> Path | None:
     """Returns the path of a program given by name or path; None if it is not found."""
-    search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_MORE])
-    found = shutil.which(name, path=search)
+    found = shutil.which(name, path=search_path())
     return None if found is None else Path(found)
+
+
+def installed() -> set[str]:
+    """Returns the names of all programs in the folders of :func:`search_path`."""
+    found: set[str] = set()
+    for folder in search_path().split(os.pathsep):
+        with contextlib.suppress(OSError):
+            found.update(os.listdir(folder))
+    return found
 
 
 def cure(names: Iterable[str]) -> str:

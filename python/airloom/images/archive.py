@@ -16,6 +16,7 @@ import json
 import re
 import stat
 import tarfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from airloom.errors import ScenarioError
+from airloom.host import files
+from airloom.images.bounded import BROKEN, LARGEST_PIECE, Bounded, TooLarge
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Default search path of an image that sets none."""
@@ -41,6 +44,10 @@ _LONGEST = 8 << 20
 """Largest index, manifest or configuration, in octets; real ones have a few thousand."""
 _DEEPEST = 4
 """Most levels of nested indexes."""
+_MOST_MEMBERS = 20_000
+"""Most files of an archive; real ones have some for each layer."""
+_MOST_NAMES = 20
+"""Most names of images that an error lists."""
 
 
 class ImageError(ScenarioError):
@@ -88,12 +95,15 @@ class Archive:
         self._tar: tarfile.TarFile | None = None
         if not path.is_dir():
             try:
-                tar = self._tar = self._stack.enter_context(tarfile.open(path))  # noqa: SIM115
-                names = {_plain(member.name): member for member in tar if member.isfile()}
-            except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+                stream = Bounded(self._stack.enter_context(files.reader(path)))
+                tar = self._tar = self._stack.enter_context(
+                    tarfile.open(fileobj=cast(IO[bytes], stream), mode="r:")  # noqa: SIM115
+                )
+                self._members = {_plain(member.name): member for member in _members(tar) if member.isfile()}
+            except BROKEN as error:
                 self._stack.close()
-                raise _not_an_image(path, getattr(error, "strerror", None) or "it is no tar") from None
-            self._members = names
+                why = str(error) if isinstance(error, TooLarge) else getattr(error, "strerror", None)
+                raise _not_an_image(path, why or "it is no tar") from None
 
     def __enter__(self) -> Self:
         return self
@@ -112,13 +122,23 @@ class Archive:
                 "image.incomplete", f"the image {self.path.name} has no {place}", cure="copy it again"
             )
         if self._tar is None:
-            return (self.path / place).open("rb")
+            try:
+                return files.reader(self.path / place)
+            except OSError as error:
+                raise _not_an_image(self.path, f"{place}: {error.strerror or error}") from None
         return cast(IO[bytes], self._tar.extractfile(self._members[place]))
 
     def json(self, place: str, digest: str | None = None) -> Any:
         """Reads a JSON file and verifies its digest."""
-        with self.open(place) as file:
-            octets = file.read(_LONGEST + 1)
+        octets = b""
+        try:
+            with self.open(place) as file:
+                while len(octets) <= _LONGEST and (piece := file.read(LARGEST_PIECE)):
+                    octets += piece
+        except ImageError:
+            raise
+        except BROKEN as error:
+            raise _not_an_image(self.path, f"{place} cannot be read: {str(error)[:100]}") from None
         if len(octets) > _LONGEST:
             raise _not_an_image(self.path, f"{place} is longer than {_LONGEST} octets")
         if digest is not None and f"sha256:{hashlib.sha256(octets).hexdigest()}" != digest:
@@ -225,10 +245,11 @@ def _one_of(path: Path, tags: dict[str, dict[str, Any]], tag: str | None) -> dic
     """Returns the image with a tag, or the only one."""
     matching = [entry for name, entry in tags.items() if tag in (name, name.rpartition(":")[2])]
     found = list(tags.values()) if tag is None else matching
-    different = [entry for number, entry in enumerate(found) if entry not in found[:number]]
+    different = {json.dumps(entry, sort_keys=True): entry for entry in found}
     if len(different) == 1:
-        return different[0]
-    names = ", ".join(tags) or "none"
+        return next(iter(different.values()))
+    more = f" and {len(tags) - _MOST_NAMES} more" if len(tags) > _MOST_NAMES else ""
+    names = ", ".join(str(name)[:100] for name in list(tags)[:_MOST_NAMES]) + more or "none"
     if tag is not None and not found:
         raise ImageError("image.tag", f"{path.name} has no image {tag!r}", cure=f"it has: {names}")
     raise ImageError(
@@ -257,6 +278,14 @@ def _image(archive: Archive, config: dict[str, Any], layers: list[Layer], wanted
         str(said.get("WorkingDir") or "/"),
         str(said.get("User") or ""),
     )
+
+
+def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yields the members of an archive, up to :data:`_MOST_MEMBERS`."""
+    for number, member in enumerate(tar):
+        if number == _MOST_MEMBERS:
+            raise TooLarge(f"it has more than {_MOST_MEMBERS:,} files")
+        yield member
 
 
 def _blob(digest: str) -> str:

@@ -27,6 +27,7 @@ from typing import IO, Any
 
 from airloom.errors import HostError
 from airloom.host import cache
+from airloom.host.programs import search_path
 from airloom.images.archive import ARCHITECTURES, TAG, ImageError
 from airloom.images.gather import Entry, File, Folder, Link, Text, gather
 
@@ -89,7 +90,7 @@ def _disk(folder: Path) -> Iterator[None]:
 def of(programs: Sequence[str]) -> Path:
     """Returns the cached image of these programs, made if necessary; raises :class:`HostError`."""
     names = tuple(dict.fromkeys(programs))
-    entries = _gathered(names, os.environ.get("PATH", ""))
+    entries = _gathered(names, search_path())
     described = json.dumps([_FORM, names, list(entries)]) + "\n".join(map(repr, entries.values()))
     key = hashlib.sha256(described.encode()).hexdigest()
     return cache.made(

@@ -26,7 +26,7 @@ from airloom.images.archive import Image, ImageError
 SCHEME = "docker://"
 """Begin of an image's name in a registry."""
 _REFERENCE = re.compile(
-    r"(?P<name>[a-z0-9][A-Za-z0-9._-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*)"
+    r"(?P<name>[a-z0-9][A-Za-z0-9._-]*(:[0-9]+(?=/))?(/[a-z0-9][a-z0-9._-]*)*)"
     r"(:(?P<tag>\w[\w.-]{0,127}))?(@(?P<digest>sha256:[0-9a-f]{64}))?",
     re.ASCII,
 )

@@ -12,16 +12,11 @@ has its own. Whiteouts follow the OCI image specification (``.wh.NAME``, ``.wh..
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import ctypes
-import gzip
 import hashlib
-import lzma
 import os
 import resource
 import shutil
-import signal
 import stat
 import sys
 import tarfile
@@ -29,7 +24,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from airloom.host.files import remove
+from airloom.host.parent import die_with_parent
 from airloom.images.archive import Archive, ImageError, damaged
+from airloom.images.bounded import BROKEN, LARGEST_PIECE, Bounded
 
 _MEMORY = 4 << 30
 """Limit of address space in octets, against headers that claim huge sizes."""
@@ -37,7 +34,8 @@ _SHARE = 0.5
 """Part of the free disk space that an image may use."""
 _DEEPEST = 256
 """Most levels of nested folders."""
-_PR_SET_PDEATHSIG = 1
+_MOST_FILES = 2_000_000
+"""Most entries of all layers together."""
 _CAPABILITY = "security.capability"
 _OPAQUE, _GONE = ".wh..wh..opq", ".wh."
 
@@ -49,7 +47,7 @@ class Refused(Exception):
 class Counted:
     """A stream that hashes what is read from it."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes] | Bounded) -> None:
         self._stream = stream
         self._sum = hashlib.sha256()
 
@@ -61,7 +59,7 @@ class Counted:
 
     def digest(self) -> str:
         """Reads to the end and returns the digest of everything."""
-        while self.read(1 << 20):
+        while self.read(LARGEST_PIECE):
             pass
         return f"sha256:{self._sum.hexdigest()}"
 
@@ -71,6 +69,7 @@ class Unpacker:
 
     def __init__(self, free: int, mapped: bool) -> None:
         self._free = free
+        self._files = 0
         self._mapped = mapped
         """True if files can be given to other users."""
 
@@ -80,6 +79,10 @@ class Unpacker:
         folders: list[tuple[str, tarfile.TarInfo]] = []
         with tarfile.open(fileobj=octets, mode="r|") as tar:
             for member in tar:
+                tar.members.clear()  # type: ignore[attr-defined]  # they are of no use here, and may be many
+                self._files += 1
+                if self._files > _MOST_FILES:
+                    raise Refused(f"it has more than {_MOST_FILES:,} files")
                 path = _within(member.name)
                 if path == "/":
                     continue
@@ -168,23 +171,6 @@ def _empty(folder: str, made: set[str]) -> None:
             _remove(entry.path)
 
 
-def plain(stream: IO[bytes]) -> IO[bytes]:
-    """Returns a layer decompressed; its first octets show the compression."""
-    head = stream.read(6)
-    stream.seek(0)
-    if head[:2] == b"\x1f\x8b":
-        return cast(IO[bytes], gzip.GzipFile(fileobj=stream))
-    if head[:4] == b"\x28\xb5\x2f\xfd":
-        import pyarrow
-
-        return cast(IO[bytes], pyarrow.CompressedInputStream(pyarrow.PythonFile(stream), "zstd"))
-    if head[:6] == b"\xfd7zXZ\0":
-        return cast(IO[bytes], lzma.LZMAFile(stream))
-    if head[:3] == b"BZh":
-        return cast(IO[bytes], bz2.BZ2File(stream))
-    return stream
-
-
 def _users_are_mapped() -> bool:
     """True if this process may give files to any user."""
     lines = Path("/proc/self/uid_map").read_text().split("\n")
@@ -207,25 +193,16 @@ def unpack(archive: Archive, folder: str, layers: list[tuple[str, str, str]]) ->
             unpacker.lay(number, cast(Any, counted))
             if counted.digest() != diff:
                 raise Refused("its content does not match its digest")
-        except (
-            Refused,
-            tarfile.TarError,
-            EOFError,
-            lzma.LZMAError,
-            ValueError,
-            OSError,
-            MemoryError,
-        ) as error:
+        except (Refused, *BROKEN) as error:
             said = str(error) or type(error).__name__
             raise Refused(f"layer {number}: {said}") from None
 
 
-def _checked(archive: Archive, file: IO[bytes], place: str, digest: str) -> IO[bytes]:
-    """Returns a layer, rewound, after its digest was verified."""
+def _checked(archive: Archive, file: IO[bytes], place: str, digest: str) -> Bounded:
+    """Returns a layer, decompressed, after its digest was verified."""
     if digest and Counted(file).digest() != digest:
         raise damaged(archive.path, place)
-    file.seek(0)
-    return plain(file)
+    return Bounded(file)
 
 
 def main(words: list[str]) -> int:
@@ -233,7 +210,7 @@ def main(words: list[str]) -> int:
     path, folder, *rest = words
     layers = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     try:
         with Archive(Path(path)) as archive:
             unpack(archive, folder, layers)

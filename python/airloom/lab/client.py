@@ -1,9 +1,7 @@
-"""The client of a running laboratory: ``airloom exec``, ``shell`` and ``node``.
+"""The client of a running laboratory: ``airloom exec``, ``shell``, ..., and :meth:`airloom.Lab.attach`.
 
-Any program of this machine may listen under a name that looks like a laboratory's. So the client
-checks that the listener is a process of this user with the process id in its name. Before a client
-sends a command, its environment or its descriptors, both sides prove that they can read the
-laboratory's key (:mod:`airloom.lab.messages`).
+Before a client sends a command, its environment or its descriptors, both sides prove that they can
+read the laboratory's key (:mod:`airloom.lab.messages`).
 """
 
 from __future__ import annotations
@@ -12,90 +10,36 @@ import contextlib
 import errno
 import json
 import os
-import re
 import signal
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from airloom.errors import RunError
+from airloom.host.packet_filter import Program
 from airloom.lab import messages
-from airloom.lab.messages import Action, Exec, Hello, Info, Signal, Switch
+from airloom.lab.messages import (
+    Action,
+    Apply,
+    Capture,
+    ChangeLink,
+    End,
+    Exec,
+    Hello,
+    Info,
+    Ledger,
+    Links,
+    Signal,
+    Sources,
+    Switch,
+)
+from airloom.lab.running import Running, connected, parts_of
+
+if TYPE_CHECKING:
+    from airloom._engine import CaptureCounts
 
 ACTIONS: tuple[str, ...] = get_args(Action)
 """Actions on a whole node."""
-_LISTENING = 0x10000
-"""The kernel's SO_ACCEPTCON flag in /proc/net/unix."""
-_LINE = re.compile(
-    rb"^[0-9a-f]+: [0-9A-F]+ [0-9A-F]+ ([0-9A-F]{8}) [0-9A-F]+ [0-9A-F]+ +[0-9]+ @(airloom/[!-~]+)$",
-    re.MULTILINE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A laboratory of this user that is listening on this machine."""
-
-    name: str
-    pid: int
-    address: str
-
-
-def running() -> list[Running]:
-    """Returns this user's laboratories that are up on this machine."""
-    found = []
-    for flags, name in _LINE.findall(Path("/proc/net/unix").read_bytes()):
-        address = "\0" + name.decode("ascii")
-        parts = messages.parts_of(address)
-        if parts is None or not int(flags, 16) & _LISTENING:
-            continue
-        lab = Running(parts[0], parts[1], address)
-        with contextlib.suppress(OSError, RunError):
-            _connected(lab).close()
-            found.append(lab)
-    return sorted(found, key=lambda lab: (lab.name, lab.pid))
-
-
-def _connected(lab: Running) -> socket.socket:
-    """Connects to a laboratory; verifies user and process id of the listener."""
-    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        channel.settimeout(0)  # do not wait if the accept queue is full
-        channel.connect(lab.address)
-        channel.settimeout(messages.TIMEOUT)
-        if messages.peer_of(channel) != messages.Peer(lab.pid, os.geteuid()):
-            raise RunError(
-                "live.stranger",
-                f"the listener of laboratory {lab.name} (process {lab.pid}) is another user or process",
-            )
-    except BaseException:
-        channel.close()
-        raise
-    return channel
-
-
-def find(name: str | None) -> Running:
-    """Returns the laboratory with a name or process id, or the only one that is up."""
-    labs = running()
-    chosen = [lab for lab in labs if name is None or name in (lab.name, str(lab.pid))]
-    if len(chosen) == 1:
-        return chosen[0]
-    named = ", ".join(f"{lab.name} (process {lab.pid})" for lab in labs)
-    if not labs:
-        raise RunError(
-            "live.none",
-            "no laboratory of this user is up on this machine",
-            cure="start one with `airloom up FILE`",
-        )
-    if not chosen:
-        raise RunError("live.unknown", f"no laboratory is called {name}", cure=f"up now: {named}")
-    raise RunError(
-        "live.ambiguous",
-        f"{len(chosen)} laboratories are up",
-        cure=f"choose one with --lab NAME, or its process id: {named}",
-    )
 
 
 class Client:
@@ -103,7 +47,7 @@ class Client:
 
     def __init__(self, lab: Running) -> None:
         try:
-            self._socket = _connected(lab)
+            self._socket = connected(lab)
         except OSError as error:
             raise RunError("live.gone", f"laboratory {lab.name} does not answer: {error.strerror}") from error
         try:
@@ -116,6 +60,10 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Disconnects; the laboratory kills the program that was started."""
         self._socket.close()
 
     def fileno(self) -> int:
@@ -129,8 +77,43 @@ class Client:
         return answer
 
     def control(self, node: str, action: str) -> None:
-        """Pauses, resumes, stops, kills or starts a node."""
+        """Pauses, resumes, stops, kills, starts or restarts a node."""
         self._send(messages.made(Switch, node=node, action=action))
+        self._receive("done")
+
+    def apply(
+        self, file: Path, overrides: Sequence[str] = (), seed: int | None = None, *, dry_run: bool = False
+    ) -> list[str]:
+        """Applies a changed scenario; returns the steps. ``dry_run``: changes nothing."""
+        place = str(file.absolute())
+        self._send(messages.made(Apply, file=place, overrides=list(overrides), seed=seed, dry_run=dry_run))
+        steps: list[str] = self._receive("steps")
+        return steps
+
+    def links(self) -> list[dict[str, Any]]:
+        """Returns the links: names, ends, settings as text, loads of both directions."""
+        links: list[dict[str, Any]] = self._written(Links())
+        return links
+
+    def ledger(self) -> dict[str, Any]:
+        """Returns the engine's ledger."""
+        ledger: dict[str, Any] = self._written(Ledger())
+        return ledger
+
+    def change_link(
+        self,
+        link: str,
+        direction: str = "both",
+        properties: Mapping[str, Any] | None = None,
+        *,
+        up: bool | None = None,
+    ) -> None:
+        """Changes properties of a link, written as in a scenario, or sets it up or down."""
+        self._send(
+            messages.made(
+                ChangeLink, link=link, direction=direction, properties=dict(properties or {}), up=up
+            )
+        )
         self._receive("done")
 
     def start(
@@ -150,8 +133,41 @@ class Client:
         """Waits for the end of the program; returns its exit code."""
         return int(self._receive("exited"))
 
+    def sources(self) -> dict[str, str]:
+        """Returns what can be captured: names, and what each of them is."""
+        self._send(Sources())
+        answer: dict[str, str] = self._receive("sources")
+        return answer
+
+    def capture(
+        self,
+        names: Sequence[str],
+        descriptor: int,
+        snap: int | None = None,
+        filters: Mapping[int, Program] | None = None,
+    ) -> None:
+        """Starts a capture that is written to a descriptor; without names, of everything.
+
+        ``snap``: octets to keep of each frame. ``filters``: by link type; other frames do not pass.
+        """
+        programs = None
+        if filters is not None:
+            programs = {str(link_type): program for link_type, program in filters.items()}
+        self._send(messages.made(Capture, names=list(names), snap=snap, filters=programs), [descriptor])
+        self._receive("capturing")
+
+    def end(self) -> None:
+        """Ends the capture."""
+        with contextlib.suppress(OSError):
+            messages.send(self._socket, End())
+
+    def counts(self) -> CaptureCounts:
+        """Waits for the end of the capture; returns its counters."""
+        answer: CaptureCounts = self._receive("captured")
+        return answer
+
     def _authenticate(self, lab: Running) -> None:
-        parts = messages.parts_of(lab.address)
+        parts = parts_of(lab.address)
         assert parts is not None
         try:
             key = messages.key_of(lab.pid, parts[2])
@@ -164,6 +180,15 @@ class Client:
         self._send(Hello(key=key))
         self._receive("welcome")
         self._socket.settimeout(None)
+
+    def _written(self, message: Any) -> Any:
+        """Returns what the laboratory writes: a file has no limit of size, unlike a message."""
+        descriptor = os.memfd_create("airloom-answer", os.MFD_CLOEXEC)
+        with open(descriptor, "rb") as answer:
+            self._send(message, [descriptor])
+            self._receive("written")
+            answer.seek(0)
+            return json.loads(answer.read())
 
     def _send(self, message: Any, descriptors: Sequence[int] = ()) -> None:
         try:
@@ -184,7 +209,7 @@ class Client:
         except (OSError, ValueError):
             message = {}
         if "error" in message:
-            raise RunError(**message["error"])
+            raise messages.error_from(message["error"])
         if word not in message:
             raise RunError("live.ended", "the laboratory ended")
         return message[word]

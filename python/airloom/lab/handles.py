@@ -1,103 +1,39 @@
-"""Handles of a live laboratory's nodes, links and programs, as :class:`airloom.Lab` returns them."""
+"""Handles of a live laboratory's nodes and links, as :class:`airloom.Lab` returns them."""
 
 from __future__ import annotations
 
+import difflib
 import os
-import signal
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from airloom.errors import RunError, ScenarioError
+from airloom.errors import LabError, RunError, ScenarioError
+from airloom.lab.live_program import Completed, LiveProgram, code_of, require_ok
 from airloom.lab.radio import move
 from airloom.lab.readiness import ready_of, wait_ready
 from airloom.nodes.guests.guest import GuestNode
-from airloom.nodes.kind import Exit, NodeHandle, Process, State
+from airloom.nodes.kind import NodeHandle, State
+from airloom.planning.links.encoding import changed
+from airloom.planning.links.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan
-from airloom.planning.settings import changed
+from airloom.rpc import Stays
 from airloom.runs.emulation import World
-from airloom.runs.programs import POLL, signal_number
+from airloom.runs.link_loads import LinkLoad, load_of, numbers_of, require_direction
+from airloom.runs.programs import POLL
+from airloom.runs.runner import Runner
 from airloom.scenario.command_line import words_of
-from airloom.scenario.model import Direction
+from airloom.scenario.model import Direction, Queue
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A command that has ended or reached its time limit."""
-
-    argv: tuple[str, ...]
-    code: int
-    """Exit code; 128 + n after signal n."""
-    stdout: str
-    stderr: str
-    timed_out: bool = False
-
-    @property
-    def ok(self) -> bool:
-        """True if the exit code is 0."""
-        return self.code == 0
-
-
-def code_of(exit: Exit) -> int:
-    """Returns the exit code: 128 + n after signal n, 255 if the node stopped."""
-    if exit.code is not None:
-        return exit.code
-    return 128 + exit.signal if exit.signal is not None else 255
-
-
-class LiveProgram:
-    """A program running in a node."""
-
-    def __init__(self, node: str, argv: Sequence[str], process: Process, log: Path) -> None:
-        self.node = node
-        self.argv = tuple(argv)
-        self.log = log
-        """The file with its output."""
-        self._process = process
-
-    def __repr__(self) -> str:
-        code = self.code
-        state = "runs" if code is None else f"ended with {code}"
-        return f"<program {self.argv[0]} in {self.node}: {state}>"
-
-    @property
-    def code(self) -> int | None:
-        """Exit code; None while it runs."""
-        exit = self._process.poll()
-        return None if exit is None else code_of(exit)
-
-    @property
-    def output(self) -> str:
-        """Output so far."""
-        return self.log.read_text("utf-8", "replace")
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Waits ``timeout`` seconds for the end. Returns the exit code, or raises :class:`TimeoutError`."""
-        return code_of(self._process.wait(timeout))
-
-    def signal(self, which: int | str) -> None:
-        """Sends a signal: ``15``, ``"TERM"`` or ``"SIGTERM"``."""
-        self._process.signal(signal_number(str(which)))
-
-    def stop(self, grace: float = 2.0) -> int:
-        """Sends SIGTERM, after ``grace`` seconds SIGKILL. Returns the exit code."""
-        self._process.signal(signal.SIGTERM)
-        try:
-            return self.wait(grace)
-        except TimeoutError:
-            self._process.signal(signal.SIGKILL)
-            return self.wait()
-
-
-class Switched:
+class Switched(Stays):
     """Base class of nodes and shared guests, which can be paused, stopped, killed and started."""
 
     name: str
 
-    def __init__(self, world: World, handle: NodeHandle) -> None:
-        self._world = world
+    def __init__(self, runner: Runner, handle: NodeHandle) -> None:
+        self._switching = runner.switching
+        self._world = runner.world
         self._handle = handle
 
     @property
@@ -115,22 +51,25 @@ class Switched:
 
     def stop(self, grace: float = 2.0) -> None:
         """Stops: SIGTERM to programs, SIGKILL after ``grace`` seconds; links go down."""
-        self._world.switch_off(self.name, grace)
+        self._switching.off(self.name, grace)
 
     def kill(self) -> None:
         """Stops immediately, like a power failure."""
-        self._world.switch_off(self.name)
+        self._switching.off(self.name, None)
 
     def restart(self) -> None:
-        """Starts again, with the initial addresses and routes."""
-        self._world.switch_on(self.name)
+        """Starts again, with the addresses and routes of the scenario and its programs that ran.
+
+        One that is up is stopped first.
+        """
+        self._switching.again(self.name)
 
 
 class LiveGuest(Switched):
     """A guest that several nodes share: ``lab.guest("box")``."""
 
-    def __init__(self, world: World, guest: GuestNode) -> None:
-        super().__init__(world, guest)
+    def __init__(self, runner: Runner, guest: GuestNode) -> None:
+        super().__init__(runner, guest)
         self.name = guest.name
 
     def __repr__(self) -> str:
@@ -145,8 +84,8 @@ class LiveGuest(Switched):
 class LiveNode(Switched):
     """A node of a running laboratory: ``lab["h1"]``."""
 
-    def __init__(self, world: World, plan: NodePlan, log_path: Callable[[str, str], Path]) -> None:
-        super().__init__(world, world.nodes[plan.name])
+    def __init__(self, runner: Runner, plan: NodePlan, log_path: Callable[[str, str], Path]) -> None:
+        super().__init__(runner, runner.world.nodes[plan.name])
         self.name = plan.name
         self._plan = plan
         self._log_path = log_path
@@ -190,11 +129,8 @@ class LiveNode(Switched):
         argv = words_of(command if isinstance(command, str) else list(command))
         done = self._handle.exec(argv, timeout=timeout, input=input, env=env, folder=folder)
         completed = Completed(tuple(argv), code_of(done.exit), done.stdout, done.stderr, done.timed_out)
-        if check and not completed.ok:
-            last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
-            raise RunError(
-                "command.failed", f"{argv[0]} in {self.name} ended with exit code {completed.code}: {last}"
-            )
+        if check:
+            require_ok(completed, self.name)
         return completed
 
     def start(
@@ -228,6 +164,7 @@ class LiveNode(Switched):
             wait_ready(
                 check,
                 program,
+                self._world,
                 self.listens,
                 lambda words: code_of(handle.exec(words, timeout=within, env=env, folder=folder).exit),
             )
@@ -242,11 +179,8 @@ class LiveNode(Switched):
 
         Raises :class:`TimeoutError` after ``timeout`` seconds.
         """
-        until = time.monotonic() + timeout
-        while not self.listens(port, protocol):
-            if time.monotonic() >= until:
-                raise TimeoutError(f"no program in {self.name} listens on {protocol} port {port}")
-            time.sleep(POLL / 1e9)
+        if not self._world.wait(lambda: self.listens(port, protocol), round(timeout * 1e9), POLL):
+            raise TimeoutError(f"no program in {self.name} listens on {protocol} port {port}")
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Packets, octets, errors and drops by interface, from the node's kernel."""
@@ -257,17 +191,16 @@ class LiveNode(Switched):
         move(self._world, self.name, position)
 
 
-class LiveLink:
+class LiveLink(Stays):
     """A link of a running laboratory: ``lab.link("h1", "h2")``."""
 
     def __init__(self, plan: LinkPlan, world: World) -> None:
         self._plan = plan
         self._world = world
-        self._now = {"forward": plan.forward, "backward": plan.backward}
-        self._up = True
+        self._number: int | None = None
 
     def __repr__(self) -> str:
-        return f"<link {self.name}: {self.a} <-> {self.b} {'up' if self._up else 'down'} {self.describe()}>"
+        return f"<link {self.name}: {self.a} <-> {self.b} {'up' if self.is_up else 'down'} {self.describe()}>"
 
     @property
     def name(self) -> str:
@@ -286,13 +219,23 @@ class LiveLink:
 
     @property
     def is_up(self) -> bool:
-        """True if the link is up."""
-        return self._up
+        """True if the link is up, or comes up with its nodes."""
+        return self._world.is_wanted_up(self.name)
 
     def describe(self) -> str:
         """Properties as text; of both directions if they differ."""
-        there, back = self._now["forward"].text, self._now["backward"].text
-        return there if there == back else f"{there} / {back}"
+        return of_both(*(one.text for one in self._in_force().values()))
+
+    def load(self, direction: str = "forward") -> LinkLoad:
+        """Returns what waits in the queue now, and how much was carried, dropped and marked so far.
+
+        ``direction``: ``forward`` is from :attr:`a` to :attr:`b`. Two readings give the utilization
+        between them: ``after.utilization_since(before)``.
+        """
+        require_direction(direction)
+        if self._number is None:
+            self._number = numbers_of(self._world.engine)[self.name]
+        return load_of(self._world.engine, {self.name: self._number}, self.name, direction)
 
     def set(self, /, *, direction: str = "both", **properties: Any) -> None:
         """Changes properties now, written as in a scenario: ``set(delay="20 ms", loss="1 %")``.
@@ -303,29 +246,93 @@ class LiveLink:
             raise ScenarioError(
                 "word.unknown", f"{direction!r} is no direction", cure="both, forward or backward"
             )
-        change = direction_of(properties)
-        for one in ("forward", "backward"):
-            if direction in ("both", one):
-                after = changed(self._now[one], change)
-                self._world.set_link(self.name, one, after)
-                self._now[one] = after
+        now = self._in_force()
+        chosen = [one for one in now if direction in ("both", one)]
+        queues = [None if (queue := now[one].queue) is None else queue.said for one in chosen]
+        change = direction_of(properties, queues)
+        for one in chosen:
+            self._world.set_link(self.name, one, changed(now[one], change))
+
+    def _in_force(self) -> dict[str, LinkSettings]:
+        if self.name not in self._world.plan.links:
+            raise RunError("link.unknown", f"the link {self.name} is not there any more")
+        return self._world.link_settings(self.name)
 
     def down(self) -> None:
         """Sets the link down: frames are dropped as ``link-down``, and interfaces lose their carrier."""
         self._world.set_link_up(self.name, False)
-        self._up = False
 
     def up(self) -> None:
         """Sets the link up."""
         self._world.set_link_up(self.name, True)
-        self._up = True
 
 
-def direction_of(properties: Mapping[str, Any]) -> Direction:
-    """Returns the validated properties of a link; raises :class:`~airloom.ScenarioError`."""
+def of_both(there: str, back: str) -> str:
+    """Returns the properties of both directions of a link as text."""
+    return there if there == back else f"{there} / {back}"
+
+
+class Joining(Protocol):
+    """A link with its two ends."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def a(self) -> str:
+        """First end: ``node:interface`` or a switch."""
+
+    @property
+    def b(self) -> str:
+        """Second end."""
+
+
+_Link = TypeVar("_Link", bound=Joining)
+
+
+def link_of(links: Mapping[str, _Link], first: str, second: str | None) -> _Link:
+    """Returns a link by its name, or by its two ends if they have exactly one link."""
+    if second is None:
+        if first in links:
+            return links[first]
+        raise unknown("link", first, links)
+    found = [
+        link
+        for link in links.values()
+        if (_is_at(link.a, first) and _is_at(link.b, second))
+        or (_is_at(link.a, second) and _is_at(link.b, first))
+    ]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(link.name for link in found)
+    raise RunError(
+        "link.unknown" if not found else "link.ambiguous",
+        f"{'no link joins' if not found else f'{len(found)} links join'} {first} and {second}",
+        cure=f"name one: {names}" if found else f"links are: {', '.join(links)}",
+    )
+
+
+def _is_at(end: str, name: str) -> bool:
+    return name in (end, end.partition(":")[0])
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> LabError:
+    """Returns the error for a name that is not there, with the nearest one."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names[:20]) or 'none'}"
+    return RunError(f"{what}.unknown", f"there is no {what} {name}", cure=hint)
+
+
+def direction_of(properties: Mapping[str, Any], queues: Iterable[Queue | None] = ()) -> Direction:
+    """Returns the validated properties of a link; raises :class:`~airloom.ScenarioError`.
+
+    ``queues`` are those that a new queue changes.
+    """
     from pydantic import ValidationError
 
-    from airloom.planning.rules.links import direction
+    from airloom.planning.rules.links import change
     from airloom.scenario import problems
     from airloom.scenario.source import Source
 
@@ -334,5 +341,5 @@ def direction_of(properties: Mapping[str, Any]) -> Direction:
         made = Direction.model_validate(dict(properties), context={"folder": Path(os.getcwd())})
     except ValidationError as error:
         raise problems.of_shape(error, source) from None
-    problems.raise_first(direction(made, ()), source)
+    problems.raise_first(change(made, (), queues), source)
     return made

@@ -1,10 +1,15 @@
 """Messages between a laboratory and its clients in other terminals, and their authentication.
 
 Messages are JSON, one in each packet. A client sends ``{"do": "hello", "key"}``, then one of
-``{"do": "info"}``; ``{"do": "exec", "node", "argv", "env", "tty"}`` with three descriptors, and
-then ``{"do": "signal", "signal"}``; ``{"do": "node", "node", "action"}`` with pause, resume, stop,
-kill or start. The laboratory replies ``{"welcome": true}``, ``{"info": {...}}``, ``{"done":
-true}``, ``{"started": true}``, ``{"exited": CODE}`` or ``{"error": {...}}``.
+``{"do": "info"}``; ``{"do": "apply", "file", "overrides", "seed", "dry_run"}``; ``{"do": "exec",
+"node", "argv", "env", "tty"}`` with three descriptors, and then ``{"do": "signal", "signal"}``;
+``{"do": "node", "node", "action"}`` with pause, resume, stop, kill, start or restart; ``{"do":
+"links"}`` or ``{"do": "ledger"}`` with the descriptor of a file for the answer, as JSON; ``{"do":
+"link", "link", "direction", "properties", "up"}``; ``{"do": "sources"}``; ``{"do": "capture", "names",
+"snap", "filters"}`` with the descriptor to write to, and then ``{"do": "end"}``. The laboratory replies
+``{"welcome": true}``, ``{"info": {...}}``, ``{"steps": [...]}``, ``{"done": true}``, ``{"written":
+true}``, ``{"started": true}``, ``{"exited": CODE}``, ``{"sources": {NAME: WHAT}}``, ``{"capturing":
+true}``, ``{"captured": {...}}`` or ``{"error": {...}}``.
 
 Any process may listen under a name that looks like a laboratory's, so names prove nothing. The
 kernel reports the other side's user and process to each side (``SO_PEERCRED``). The key is in a
@@ -18,31 +23,24 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import socket
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from airloom.errors import LabError, RunError
+from airloom.errors import HostError, LabError, RunError, ScenarioError
 
-PREFIX = "airloom/"
 LONGEST = 1 << 20
 """Largest message in octets."""
-TIMEOUT = 10.0
-"""Time limit of each side for the next message, in seconds."""
 _KEY = 32
 """Octets of a key."""
-_NAME = re.compile(rf"{PREFIX}([A-Za-z0-9_-]{{1,64}})/([1-9][0-9]{{0,9}})/([0-9]{{1,7}})", re.ASCII)
 
 _Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 _Variable = Annotated[str, Field(pattern=r"^[^\x00=]+$")]
 _Node = Annotated[str, Field(max_length=64)]
 
-Action = Literal["pause", "resume", "stop", "kill", "start"]
+Action = Literal["pause", "resume", "stop", "kill", "start", "restart"]
 
 
 class _Message(BaseModel):
@@ -62,6 +60,16 @@ class Info(_Message):
     do: Literal["info"] = "info"
 
 
+class Apply(_Message):
+    """Applies a changed scenario, or asks what that would change."""
+
+    do: Literal["apply"] = "apply"
+    file: _Text
+    overrides: list[_Text] = []
+    seed: int | None = None
+    dry_run: bool = False
+
+
 class Exec(_Message):
     """Starts a program in a node on the descriptors sent with the message."""
 
@@ -73,11 +81,55 @@ class Exec(_Message):
 
 
 class Switch(_Message):
-    """Pauses, resumes, stops, kills or starts a node."""
+    """Pauses, resumes, stops, kills, starts or restarts a node."""
 
     do: Literal["node"] = "node"
     node: _Node
     action: Action
+
+
+class Sources(_Message):
+    """Requests what can be captured."""
+
+    do: Literal["sources"] = "sources"
+
+
+class Links(_Message):
+    """Requests the links, with settings and loads, on the descriptor sent with the message."""
+
+    do: Literal["links"] = "links"
+
+
+class Ledger(_Message):
+    """Requests the engine's ledger, on the descriptor sent with the message."""
+
+    do: Literal["ledger"] = "ledger"
+
+
+class ChangeLink(_Message):
+    """Changes properties of a link, or sets it up or down."""
+
+    do: Literal["link"] = "link"
+    link: Annotated[str, Field(max_length=256)]
+    direction: Literal["both", "forward", "backward"] = "both"
+    properties: dict[str, Any] = {}
+    up: bool | None = None
+
+
+class Capture(_Message):
+    """Starts a capture that is written to the descriptor sent with the message."""
+
+    do: Literal["capture"] = "capture"
+    names: list[Annotated[str, Field(max_length=256)]] = []
+    snap: int | None = None
+    filters: dict[str, list[tuple[int, int, int, int]]] | None = None
+    """By link type: a program of the Berkeley Packet Filter."""
+
+
+class End(_Message):
+    """Ends the capture."""
+
+    do: Literal["end"] = "end"
 
 
 class Signal(_Message):
@@ -88,34 +140,10 @@ class Signal(_Message):
 
 
 _Some = TypeVar("_Some", bound=_Message)
-Message = Hello | Info | Exec | Switch | Signal
+Message = (
+    Hello | Info | Apply | Exec | Switch | Signal | Sources | Links | Ledger | ChangeLink | Capture | End
+)
 _MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="do")])
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """The process at the other end of a connection, as the kernel reports it."""
-
-    pid: int
-    uid: int
-
-
-def peer_of(channel: socket.socket) -> Peer:
-    """Returns the peer of a connected socket."""
-    credentials = channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    pid, uid, _ = struct.unpack("3i", credentials)
-    return Peer(pid, uid)
-
-
-def address_of(name: str, pid: int, key: int) -> str:
-    """Returns a laboratory's abstract address: its name, process id and key descriptor."""
-    return f"\0{PREFIX}{'-'.join(name.split())}/{pid}/{key}"
-
-
-def parts_of(address: str) -> tuple[str, int, int] | None:
-    """Returns name, process id and key descriptor; None if it is not a laboratory's address."""
-    match = _NAME.fullmatch(address.removeprefix("\0"))
-    return None if match is None else (match[1], int(match[2]), int(match[3]))
 
 
 class Key:
@@ -145,7 +173,25 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def error_of(error: LabError) -> dict[str, Any]:
     """Returns an error as a message."""
-    return {"error": {"code": error.code, "message": error.message, "where": error.where, "cure": error.cure}}
+    return {"error": _said(error) | {"further": [_said(one) for one in error.further]}}
+
+
+def _said(error: LabError) -> dict[str, Any]:
+    words = {"code": error.code, "message": error.message, "where": error.where, "cure": error.cure}
+    return words | {"exit_code": error.exit_code}
+
+
+def error_from(said: dict[str, Any]) -> LabError:
+    """Returns the error of a message."""
+    made = _restored(said)
+    made.further = tuple(_restored(one) for one in said.get("further", ()))
+    return made
+
+
+def _restored(said: dict[str, Any]) -> LabError:
+    kinds: dict[int, type[LabError]] = {one.exit_code: one for one in (ScenarioError, HostError)}
+    kind = kinds.get(said.get("exit_code", RunError.exit_code), RunError)
+    return kind(said["code"], said["message"], where=said.get("where"), cure=said.get("cure"))
 
 
 def send(

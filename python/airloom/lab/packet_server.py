@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable
 
 from airloom.errors import LabError, RunError
-from airloom.lab.messages import TIMEOUT, error_of, send
+from airloom.lab.messages import error_of, send
+from airloom.lab.running import TIMEOUT
 
 Serve = Callable[[socket.socket], None]
 """Serves one client to its end. An error that it raises is sent to the client."""

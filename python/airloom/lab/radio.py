@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airloom.errors import RunError
-from airloom.planning import media, timed_changes
 from airloom.planning.plan import RadioPlan
+from airloom.planning.radio import media
+from airloom.rpc import Stays
 from airloom.runs import radio_control, radio_requests
 from airloom.runs.emulation import World
 from airloom.scenario.model import Node
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from airloom._engine import RadioState
 
 
-class LiveRadio:
+class LiveRadio(Stays):
     """A radio of a node."""
 
     def __init__(self, plan: RadioPlan, world: World) -> None:
@@ -69,18 +70,16 @@ class LiveRadio:
         Settings outside the grant of a sliver, and those of a wireless device that the node's own
         802.11 stack decides, are refused.
         """
-        grant = timed_changes.grant_at(self._world.plan, self.name, self._world.now())
         for key, value in values.items():
-            radio_control.must_be_free(self._now(), key)
+            now = self._now()
+            radio_control.must_be_free(now, key)
             changes = radio_control.changes_of(key, value, self._plan.settings.get("phy"))
-            for change in radio_control.held(grant, changes, self._world.now()):
+            for change in radio_control.permitted(self._world, now, changes):
                 self._world.set_radio(self.name, change)
 
     def up(self) -> None:
         """Switches the radio on; refused while the slice of the sliver does not have it."""
-        now = self._world.now()
-        grant = timed_changes.grant_at(self._world.plan, self.name, now)
-        for change in radio_control.held(grant, [{"on": True}], now):
+        for change in radio_control.permitted(self._world, self._now(), [{"on": True}]):
             self._world.set_radio(self.name, change)
 
     def down(self) -> None:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from airloom.errors import RunError
+from airloom.lab.live_program import LiveProgram
 from airloom.planning.rules import programs as rules
+from airloom.runs.emulation import World
 from airloom.runs.programs import POLL, Reading, condition, is_ready
 from airloom.scenario import problems
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Ready
 from airloom.scenario.source import Source
 from airloom.units.text import seconds
-
-if TYPE_CHECKING:
-    from airloom.lab.handles import LiveProgram
 
 Start = Callable[[Sequence[str]], int]
 """Runs a command in the program's node to its end; returns the exit code."""
@@ -36,21 +34,23 @@ def ready_of(words: Mapping[str, Any]) -> Ready:
     return made
 
 
-def wait_ready(ready: Ready, program: LiveProgram, listens: Callable[[int], bool], run: Start) -> None:
+def wait_ready(
+    ready: Ready, program: LiveProgram, world: World, listens: Callable[[int], bool], run: Start
+) -> None:
     """Waits until the check succeeds.
 
     Raises :class:`~airloom.RunError` if the program ends before, or after the time-out, and then
     stops the program.
     """
     reading = Reading(program.log, 0)
-    until = time.monotonic() + ready.within / 1e9
+    until = world.now() + ready.within
     while not _decide(ready, reading, listens, run):
         code = program.code
         if code is not None:
             how = f"ended with exit code {code}, and was not ready: waited for {condition(ready)}"
-        elif time.monotonic() < until:
+        elif world.now() < until:
             if not reading.left:
-                time.sleep(POLL / 1e9)
+                world.pass_time(POLL)
             continue
         else:
             program.stop()

@@ -7,19 +7,16 @@ replaced by their addresses. All other lines are commands of the prompt.
 from __future__ import annotations
 
 import cmd
-import contextlib
-import io
 import os
 import re
 import shlex
-import time
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from airloom.errors import LabError
 from airloom.host.files import content
-from airloom.lab.client import ACTIONS, Client, find
+from airloom.lab.client import ACTIONS, Client
+from airloom.lab.running import find
 from airloom.lab.tty import attach
 from airloom.scenario.command_line import needs_shell
 from airloom.scenario.model import Direction, GrantChange, Node
@@ -30,7 +27,6 @@ from airloom.units.text import visible
 if TYPE_CHECKING:
     from airloom.lab.lab import Lab
 
-HISTORY = 1000
 _LONGEST = 1e6
 """Longest time limit of a command, in seconds."""
 _MOST_SOURCES = 8
@@ -267,7 +263,7 @@ class Prompt(cmd.Cmd):
             raise Misuse("link A B up|down, or link A B set KEY=VALUE...")
 
     def do_node(self, rest: str) -> None:
-        """Switch a node: node NAME pause|resume|stop|kill|start"""
+        """Switch a node: node NAME pause|resume|stop|kill|start|restart"""
         words = rest.split()
         if len(words) != 2 or words[1] not in ACTIONS:
             raise Misuse(f"node NAME {'|'.join(ACTIONS)}")
@@ -297,6 +293,14 @@ class Prompt(cmd.Cmd):
         node = self.lab.add(words[0], links=[{"ends": words[:2]}], **settings)
         self.say(f"{node.name} has {node.address or 'no address'}")
 
+    def do_apply(self, rest: str) -> None:
+        """Change the laboratory to a changed scenario: apply FILE, or apply FILE dry-run"""
+        words = shlex.split(rest)
+        if len(words) not in (1, 2) or words[1:] not in ([], ["dry-run"]):
+            raise Misuse("apply FILE, or apply FILE dry-run")
+        steps = self.lab.apply(words[0], dry_run=bool(words[1:]))
+        self.say("\n".join(map(str, steps)) or "nothing to change")
+
     def do_air(self, rest: str) -> None:
         """Show radio positions and paths, channel airtime, rates and retries of pairs: air [SECONDS]"""
         from airloom.lab.radio_view import view
@@ -306,7 +310,7 @@ class Prompt(cmd.Cmd):
         if not looks[0].radios:
             raise Misuse("no node has a radio")
         while left > 0:
-            time.sleep(min(left, 1.0))
+            self.lab.run_for(round(min(left, 1.0) * 1e9))
             left -= 1.0
             looks.append(self.lab.air())
             if self.interactive or left <= 0:
@@ -318,14 +322,16 @@ class Prompt(cmd.Cmd):
         """Show the verdict on what has been measured so far: verdict"""
         verdict = self.lab.verdict()
         self.say(verdict.status)
-        for line in [*map(str, verdict.reasons), *verdict.notes]:
+        for line in [
+            *([f"most likely cause: {verdict.cause}"] if verdict.cause else []),
+            *verdict.reasons,
+            *verdict.notes,
+        ]:
             self.say(f"  {line}")
 
     def do_sleep(self, rest: str) -> None:
         """Wait, in scripts of commands: sleep SECONDS"""
-        import time
-
-        time.sleep(_number(rest, 1.0))
+        self.lab.run_for(round(_number(rest, 1.0) * 1e9))
 
     def do_source(self, rest: str) -> None:
         """Run the commands in a file: source FILE"""
@@ -388,13 +394,16 @@ class Prompt(cmd.Cmd):
 
     def _run(self, node: str, command: str) -> None:
         """Runs a command in a node on this terminal."""
-        if needs_shell(command):
-            words = ["/bin/sh", "-c", _replaced(command, self.lab.addresses)]
-        else:
-            words = with_addresses(shlex.split(command), self.lab.addresses)
+        words = self._words(command)
         with Client(find(str(os.getpid()))) as client:
             code = attach(client, node, words, terminal=self.interactive, keyboard=self.interactive)
         self.failed |= code != 0
+
+    def _words(self, command: str) -> list[str]:
+        """The words of a command in a node, with addresses instead of names."""
+        if needs_shell(command):
+            return ["/bin/sh", "-c", _replaced(command, self.lab.addresses)]
+        return with_addresses(shlex.split(command), self.lab.addresses)
 
 
 def _replaced(command: str, addresses: dict[str, str]) -> str:
@@ -421,50 +430,3 @@ def _number(text: str, default: float) -> float:
     if not 0 <= number <= _LONGEST:
         raise Misuse(f"{text.strip()!r} is not a number of seconds, at most {_LONGEST:g}")
     return number
-
-
-def converse(lab: Lab, stdin: IO[str]) -> bool:
-    """Executes commands until the end of input; returns True if all succeeded.
-
-    A terminal has line editing, completion and a persistent history; other input is a script.
-    """
-    interactive = stdin.isatty()
-    if isinstance(stdin, io.TextIOWrapper):
-        stdin.reconfigure(errors="replace")  # invalid UTF-8 must not end the laboratory
-    prompt = Prompt(lab, interactive=interactive)
-    if not interactive:
-        for line in stdin:
-            if prompt.onecmd(line):
-                break
-        return not prompt.failed
-    with History():
-        while True:
-            try:
-                prompt.cmdloop()
-                return True
-            except KeyboardInterrupt:
-                prompt.intro = ""
-                prompt.say("^C")
-
-
-class History(contextlib.ExitStack):
-    """Keeps the history of commands in the user's state folder, if it is writable."""
-
-    def __enter__(self) -> History:
-        with contextlib.suppress(ImportError, OSError):
-            import readline
-
-            base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-            path = Path(base) / "airloom" / "history"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.exists():
-                readline.read_history_file(path)
-            readline.set_history_length(HISTORY)
-            readline.set_completer_delims(" \t\n=")
-            self.callback(_write_history, readline.write_history_file, path)
-        return self
-
-
-def _write_history(write: Callable[[Any], None], path: Path) -> None:
-    with contextlib.suppress(OSError):
-        write(path)

@@ -7,20 +7,9 @@ Needs ``pip install 'airloom[web]'``.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
-from airloom.errors import HostError
-
-PACKAGES = ("starlette", "uvicorn", "websockets")
-"""Modules of the extra ``web``."""
+from airloom import extras
 
 
 def require() -> None:
-    """Raises :class:`HostError` if packages of the extra are missing."""
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise HostError(
-            "host.packages",
-            f"the live page needs Python packages that are missing: {', '.join(missing)}",
-            cure="pip install 'airloom[web]'",
-        )
+    """Raises :class:`~airloom.HostError` if packages of the extra are missing."""
+    extras.require("web")

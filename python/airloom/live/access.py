@@ -118,8 +118,7 @@ class Gate:
         if not access.knows(host):
             return PlainTextResponse("This name is not this machine's: use its address.\n", 421)
         if scope["type"] == "websocket":
-            origin = urlsplit(headers.get(b"origin", ""))
-            if origin.scheme not in ("http", "https") or origin.netloc.lower() != host.lower():
+            if not _is_own(headers.get(b"origin", ""), host):
                 return PlainTextResponse("Another site's page must not open this.\n", 403)
         elif scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("The page only answers GET.\n", 405, {"allow": "GET, HEAD"})
@@ -138,6 +137,14 @@ class Gate:
             return _stranger()
         scope.setdefault("state", {})["role"] = role
         return None
+
+
+def _is_own(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
 def _stranger() -> Response:

@@ -25,6 +25,7 @@ from starlette.responses import (
     StreamingResponse,
 )
 from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from airloom.errors import LabError
@@ -36,7 +37,8 @@ WEB = Path(__file__).parent / "web"
 FILES = {
     name: WEB / name
     for name in (
-        "style.css", "live.js", "map.js", "panels.js", "console.js", "icon.svg",
+        "style.css", "live.js", "map.js", "panels.js", "chart.js", "curves.js", "units.js", "console.js",
+        "icon.svg",
         "xterm/xterm.mjs", "xterm/addon-fit.mjs", "xterm/xterm.css", "xterm/LICENSE",
     )
 }  # fmt: skip
@@ -85,27 +87,38 @@ class Stream:
 
     async def events(self, role: str) -> AsyncIterator[str]:
         """Yields server-sent events until the run has ended."""
-        self.listeners += 1
         generation, entry = 0, 0
+        yield _event("role", {"role": role})
+        while True:
+            state = await self.fresh()
+            ended = self.page.ended
+            if self.page.generation != generation:
+                generation = self.page.generation
+                yield _event("drawing", self.page.drawing)
+            entries = self.page.entries(entry)
+            if entries:
+                entry = entries[-1]["number"]
+                yield _event("entries", entries)
+            if state is not None:
+                yield _event("state", state)
+            if ended is not None:
+                yield _event("ended", ended)
+                return
+
+
+class _Events(StreamingResponse):
+    """The events of one browser, which has a place from before the first event until after the last."""
+
+    def __init__(self, stream: Stream, role: str) -> None:
+        super().__init__(stream.events(role), 200, {"x-accel-buffering": "no"}, "text/event-stream")
+        self._stream = stream
+        stream.listeners += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            yield _event("role", {"role": role})
-            while True:
-                state = await self.fresh()
-                ended = self.page.ended
-                if self.page.generation != generation:
-                    generation = self.page.generation
-                    yield _event("drawing", self.page.drawing)
-                entries = self.page.entries(entry)
-                if entries:
-                    entry = entries[-1]["number"]
-                    yield _event("entries", entries)
-                if state is not None:
-                    yield _event("state", state)
-                if ended is not None:
-                    yield _event("ended", ended)
-                    return
+            await super().__call__(scope, receive, send)
         finally:
-            self.listeners -= 1
+            self._stream.listeners -= 1
 
 
 def create(page: Page, access: Access) -> Starlette:
@@ -130,8 +143,7 @@ def create(page: Page, access: Access) -> Starlette:
     async def events(request: Request) -> Response:
         if stream.listeners >= MOST_STREAMS:
             return PlainTextResponse("Too many browsers watch.\n", 503, {"retry-after": "5"})
-        headers = {"x-accel-buffering": "no"}
-        return StreamingResponse(stream.events(request.state.role), 200, headers, "text/event-stream")
+        return _Events(stream, request.state.role)
 
     async def file(request: Request) -> Response:
         found = FILES.get(request.path_params["name"])

@@ -21,7 +21,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from airloom.errors import LabError, RunError
-from airloom.lab.handles import code_of
+from airloom.lab.live_program import code_of
 from airloom.lab.tty import shells
 from airloom.nodes.kind import Process
 from airloom.runs.single import OneRun

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airloom.live.state import Answer, Reader, drawing
-from airloom.results.headline import HEADLINES
-from airloom.runs.progress import Watcher
-from airloom.units.figures import readable
+from airloom.results.headline import chosen
+from airloom.runs.progress import Passing, Watcher
 
 if TYPE_CHECKING:
     from airloom.measure.tool import Metric
@@ -23,11 +22,11 @@ MOST_ENTRIES = 1000
 """Entries of the journal that are kept."""
 
 
-class Page(Watcher):
+class Page(Passing):
     """Listens to a run, or to all runs of a sweep, and passes everything on to another listener."""
 
     def __init__(self, then: Watcher | None = None) -> None:
-        self._then = then or Watcher()
+        super().__init__(then)
         self._lock = threading.Lock()
         self._run: OneRun | None = None
         self._reader: Reader | None = None
@@ -92,25 +91,25 @@ class Page(Watcher):
     def phase(self, text: str) -> None:
         """Keeps the phase."""
         self._add("phase", text)
-        self._then.phase(text)
+        super().phase(text)
 
     def point(self, number: int, total: int, text: str) -> None:
         """Keeps the start of a run of a sweep."""
         self._add("point", f"run {number} of {total}: {text}")
-        self._then.point(number, total, text)
+        super().point(number, total, text)
 
     def up(self, run: OneRun) -> None:
         """Shows the run."""
         with self._lock:
             self._run, self._reader = run, Reader(run)
             self._draw(run)
-        self._then.up(run)
+        super().up(run)
 
     def down(self) -> None:
         """Shows no run. Waits until nobody reads its state."""
         with self._lock:
             self._run = self._reader = None
-        self._then.down()
+        super().down()
 
     def finished(self, result: Result) -> None:
         """Keeps verdict and claims."""
@@ -123,39 +122,35 @@ class Page(Watcher):
             ],
         }
         self._add("verdict", f"verdict: {verdict.status}")
-        self._then.finished(result)
+        super().finished(result)
 
     def measuring(self, name: str, expected: int) -> None:
         """Keeps the start of a measurement."""
         self._add("measuring", name, name=name, expected=expected)
-        self._then.measuring(name, expected)
+        super().measuring(name, expected)
 
     def measured(self, name: str, metrics: Sequence[Metric]) -> None:
         """Keeps the figures of a measurement."""
         found = {one.name: one for one in metrics}
-        first = [found[name] for name in HEADLINES if name in found] or list(metrics[:4])
+        first = [found[name] for name in chosen(found)] or list(metrics[:4])
         further = [one for one in metrics if one not in first]
         self._add("measured", name, name=name, figures=_figures(first), further=_figures(further))
-        self._then.measured(name, metrics)
+        super().measured(name, metrics)
 
     def failed(self, name: str, message: str) -> None:
         """Keeps the failure of a measurement."""
         self._add("failed", message, name=name)
-        self._then.failed(name, message)
+        super().failed(name, message)
 
     def happened(self, at: int, text: str) -> None:
         """Keeps an event."""
         self._add("event", text, at=at)
-        self._then.happened(at, text)
-
-    def captured(self, octets: int, skipped: int) -> None:
-        """Passes it on; the page does not show captures."""
-        self._then.captured(octets, skipped)
+        super().happened(at, text)
 
     def problem(self, text: str) -> None:
         """Keeps a problem."""
         self._add("problem", text)
-        self._then.problem(text)
+        super().problem(text)
 
     def _add(self, kind: str, text: str, **more: Any) -> None:
         with self._lock:
@@ -167,9 +162,9 @@ class Page(Watcher):
 
     def _draw(self, run: OneRun) -> None:
         self._plan = run.world.plan
-        self._drawing = drawing(self._plan)
+        self._drawing = drawing(self._plan, run.runner.measurings)
         self._generation += 1
 
 
 def _figures(metrics: Sequence[Metric]) -> list[list[str]]:
-    return [[one.name.replace("_", " "), readable(one.value, one.unit)] for one in metrics]
+    return [[one.name.replace("_", " "), one.text] for one in metrics]

@@ -61,6 +61,7 @@ def serving(page: Page, address: str = DEFAULT) -> Iterator[Served]:
     require()
     import uvicorn
 
+    from airloom.host.http_protocol import PatientProtocol
     from airloom.live.access import Access
     from airloom.live.app import create
 
@@ -70,6 +71,7 @@ def serving(page: Page, address: str = DEFAULT) -> Iterator[Served]:
         uvicorn.Config(
             app, log_level="critical", access_log=False, server_header=False, lifespan="off",
             ws="websockets-sansio", ws_max_size=1 << 16, limit_concurrency=256, timeout_graceful_shutdown=1,
+            loop="asyncio", http=PatientProtocol, proxy_headers=False,
         )
     )  # fmt: skip
     with _listening(host, port) as listener:

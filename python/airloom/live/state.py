@@ -6,12 +6,14 @@ The state is read with the calls that reports and the verdict use; the engine ke
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from airloom.live.values import Values
 from airloom.planning.plan import Plan
 from airloom.report.topology import layout
 from airloom.runs import evidence, slice_monitor
+from airloom.runs.link_loads import DIRECTIONS, LinkLoad, loads_of
 from airloom.runs.picture import topology_of
 from airloom.runs.single import OneRun
 
@@ -24,8 +26,11 @@ MOST_VIOLATIONS = 50
 Answer = dict[str, Any]
 
 
-def drawing(plan: Plan) -> Answer:
-    """Nodes, links and radios of a plan, for the page's map; positions of wired ones from 0 to 1."""
+def drawing(plan: Plan, measurements: Iterable[str]) -> Answer:
+    """Nodes, links and radios of a plan, for the page's map; positions of wired ones from 0 to 1.
+
+    ``measurements`` are those that are going to be made.
+    """
     topology = topology_of(plan)
     places = _places(topology)
     slices = {
@@ -62,7 +67,7 @@ def drawing(plan: Plan) -> Answer:
         ],
         "radios": [radio.port for medium in plan.media.values() for radio in medium.radios],
         "slices": slices,
-        "measurements": [one.name for one in plan.scenario.measurements],
+        "measurements": list(measurements),
     }
 
 
@@ -89,6 +94,8 @@ class Reader:
     def __init__(self, run: OneRun) -> None:
         self._run = run
         self._before: dict[str, Mapping[str, int]] = {}
+        self._loads: list[LinkLoad] = []
+        self._values = Values()
         self._at = 0
         self._verdict: Answer | None = None
         self._next_verdict = 0.0
@@ -113,6 +120,7 @@ class Reader:
                 "host_lost": sum(evidence.host_lost(ledger).values()),
             },
             "violations": self._violations(),
+            "values": self._values.of(self._run.runner.measurings, ledger["ports"], span),
         }
         self._at = at
         return answer
@@ -125,15 +133,25 @@ class Reader:
 
     def _links(self, ledger: Mapping[str, Mapping[str, Any]], span: int) -> Answer:
         world = self._run.world
+        used = self._utilizations()
         found = {}
-        for name, directions in ledger.items():
+        for number, (name, directions) in enumerate(ledger.items()):
+            if name not in world.plan.links:
+                continue  # it was taken out
             settings = world.link_settings(name)
             found[name] = {"up": world.is_link_up(name)} | {
                 direction: self._direction(f"{name} {direction}", wire, span)
                 | {"text": settings[direction].text, "rate": settings[direction].mean_rate}
+                | {"utilization": used.get(2 * number + DIRECTIONS.index(direction))}
                 for direction, wire in directions.items()
             }
         return found
+
+    def _utilizations(self) -> dict[int, float]:
+        """The share of the time since the reading before for which each direction's wire was occupied."""
+        before, self._loads = self._loads, loads_of(self._run.world.engine)
+        pairs = enumerate(zip(self._loads, before, strict=False))
+        return {place: now.utilization_since(then) for place, (now, then) in pairs}
 
     def _direction(self, name: str, wire: Mapping[str, Any], span: int) -> Answer:
         dropped = sum(wire["dropped"].values())

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from airloom.host.pcap import frames
 from airloom.measure.flow import FlowReading, jitter_rfc3550, jitter_rfc4689, reordering
 from airloom.measure.packets import data_packet
-from airloom.measure.pcap import frames
 from airloom.measure.records import Integers
 from airloom.measure.tool import MeasureError
 

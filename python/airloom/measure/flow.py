@@ -1,4 +1,4 @@
-"""A flow computed from the records of both ends: loss, order, delay, jitter, throughput, pacing.
+"""A flow computed from the records of both ends: loss, order, delay, jitter, goodput, pacing.
 
 The formulas and their sources are in the docstrings; ``docs/guide/measurement.md`` collects them.
 Times are in ns, and exact integers if they are differences of records; ratios are plain numbers.
@@ -6,7 +6,7 @@ Times are in ns, and exact integers if they are differences of records; ratios a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 import numpy as np
@@ -78,6 +78,8 @@ class FlowReading(Shown):
     """Times at which packets passed the boundaries of their path, if recorded (see :mod:`.stages`)."""
     followed: Followed | None = None
     """How to find the flow's packets in a capture, to obtain the remaining boundaries."""
+    planned: int = 0
+    """Duration of sending that was asked for, ns; 0 if not known."""
     zero: int = 0
     """The run's time zero, ns of CLOCK_MONOTONIC."""
     sender: str = ""
@@ -87,6 +89,33 @@ class FlowReading(Shown):
     def lost(self) -> int:
         """Packets that were sent and did not arrive."""
         return max(0, self.sent - self.received)
+
+    @property
+    def sending(self) -> int:
+        """The time of sending: as long as was asked for, longer if packets left later; ns.
+
+        A schedule may be silent at its end. The kernel of a TCP sender goes on until everything has
+        arrived, so its time of sending ends with the last arrival.
+        """
+        if not self.departures.size:
+            return self.planned
+        first, last = int(self.departures.min()), int(self.departures.max())
+        if self.protocol == "tcp" and self.arrivals.size:
+            last = max(last, int(self.arrivals.max()))
+        return max(self.planned, last - first)
+
+    @property
+    def expected(self) -> tuple[int, int]:
+        """From when to when packets could arrive: the time of sending, later by the least delay, and
+        until the last arrival if a queue still held packets; ns.
+        """
+        if not self.departures.size:
+            return 0, 0
+        since = int(self.departures.min()) + (max(0, int(self.delays.min())) if self.delays.size else 0)
+        if self.arrivals.size:
+            since = min(since, int(self.arrivals.min()))
+        last = int(self.arrivals.max()) if self.arrivals.size else since
+        return since, max(last, since + (0 if self.protocol == "tcp" else self.sending))
 
     @property
     def startup_ends(self) -> int:
@@ -151,24 +180,34 @@ class FlowReading(Shown):
         return "write_lateness" if self.protocol == "tcp" else "pacing_error"
 
     def _throughput(self) -> list[Metric]:
-        found = []
-        for name, value in (
-            ("throughput", rate(self.arrivals, self.arrival_octets)),
-            ("offered", rate(self.departures, self.departure_octets)),
-        ):
-            if value is not None:
-                found.append(Metric(name, "bit/s", value))
-        early = self.arrivals <= self.startup_ends
-        for phase, part in (("startup", early), ("steady", ~early)):
-            value = rate(self.arrivals[part], self.arrival_octets[part])
-            if value is not None:
+        came, left, sending = int(self.arrival_octets.sum()), int(self.departure_octets.sum()), self.sending
+        if not self.sent or not sending:
+            return []
+        goodput = came * 8e9 / sending
+        whole = rate(self.arrivals, self.arrival_octets)
+        found = [
+            Metric("goodput", "bit/s", goodput),
+            Metric("throughput", "bit/s", goodput if whole is None else whole),
+            Metric("offered", "bit/s", left * 8e9 / sending),
+        ]
+        since, until = self.expected
+        ends = self.startup_ends
+        early = self.arrivals <= ends
+        for phase, part, span in (("startup", early, ends - since), ("steady", ~early, until - ends)):
+            if span > 0:
+                value = int(self.arrival_octets[part].sum()) * 8e9 / span
                 found.append(Metric(f"throughput_{phase}", "bit/s", value))
-        ends, rates = intervals(self.arrivals, self.arrival_octets, INTERVAL)
-        steady = rates[ends - INTERVAL >= self.startup_ends]
+        over, rates = self._rates
+        steady = rates[over - INTERVAL >= ends]
         if steady.size:
             found.append(Metric("throughput_min", "bit/s", float(steady.min())))
             found.append(Metric("throughput_max", "bit/s", float(steady.max())))
         return found
+
+    @property
+    def _rates(self) -> tuple[Integers, Floats]:
+        """Arrivals in intervals over the whole time in which packets could arrive."""
+        return intervals(self.arrivals, self.arrival_octets, INTERVAL, self.expected)
 
     def in_force(self) -> dict[str, str]:
         """Nothing."""
@@ -183,11 +222,11 @@ class FlowReading(Shown):
             series("jitter_rfc3550", "ns", later[: self.jitter_rtp.size], self.jitter_rtp, self.receiver),
             series(self._lateness_name, "ns", self.lateness_at - self.zero, self.lateness, self.sender),
         ]
-        for name, node, times, octets in (
-            ("throughput", self.receiver, self.arrivals, self.arrival_octets),
-            ("offered", self.sender, self.departures, self.departure_octets),
+        offered = intervals(self.departures, self.departure_octets, INTERVAL)
+        for name, node, (ends, rates) in (
+            ("throughput", self.receiver, self._rates),
+            ("offered", self.sender, offered),
         ):
-            ends, rates = intervals(times, octets, INTERVAL)
             tables.append(series(name, "bit/s", ends - self.zero, rates, node))
         return joined([table for table in tables if table.num_rows])
 
@@ -226,17 +265,20 @@ def fastest(times: Integers, octets: Integers, packets: int = 1) -> float:
     return max((float(one.max()) for one in found if one.size), default=0.0)
 
 
-def intervals(times: Integers, octets: Integers, length: int) -> tuple[Integers, Floats]:
-    """Rates in bit/s in whole intervals of ``length`` ns from the first time, and their ends.
+def intervals(
+    times: Integers, octets: Integers, length: int, within: tuple[int, int] | None = None
+) -> tuple[Integers, Floats]:
+    """Rates in bit/s in whole intervals of ``length`` ns, and their ends.
 
-    The partial interval at the end is omitted, because its rate is meaningless.
+    The intervals are those from the first to the last time, or ``within`` two others. The partial
+    interval at the end is omitted, because its rate is meaningless.
     """
-    if not times.size:
-        return np.empty(0, np.int64), np.empty(0, np.float64)
-    first = int(times.min())
-    count = (int(times.max()) - first) // length
+    if within is None:
+        within = (int(times.min()), int(times.max())) if times.size else (0, 0)
+    first, last = within
+    count = max(0, last - first) // length
     index = (times - first) // length
-    inside = index < count
+    inside = (index >= 0) & (index < count)
     sums = np.bincount(index[inside], weights=octets[inside].astype(np.float64), minlength=count)
     ends = first + length * (1 + np.arange(count, dtype=np.int64))
     return ends, sums[:count] * 8e9 / length
@@ -282,8 +324,8 @@ def ticks(nanoseconds: Integers, clock: int) -> Integers:
     return np.asarray(seconds * clock + rest * clock // 1_000_000_000, np.int64)
 
 
-def join(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
-    """The flow computed from the records of both ends."""
+def join(sender: FlowRecord, receiver: FlowRecord, *, planned: int = 0) -> FlowReading:
+    """The flow computed from the records of both ends; ``planned``: the duration that was asked for, ns."""
     if (sender.end, receiver.end) != ("sender", "receiver") or sender.protocol != receiver.protocol:
         raise MeasureError(
             "measure.record.mismatch",
@@ -294,7 +336,8 @@ def join(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
     times = np.concatenate([sender.scheduled, sender.sent, receiver.sent, receiver.received])
     if times.size and int(times.max() - times.min()) > LONGEST:
         raise MeasureError("measure.record.damaged", "times of one flow lie more than 10^14 ns apart")
-    return _stream(sender, receiver) if sender.protocol == "tcp" else _packets(sender, receiver)
+    flow = _stream(sender, receiver) if sender.protocol == "tcp" else _packets(sender, receiver)
+    return replace(flow, planned=planned)
 
 
 def _packets(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:

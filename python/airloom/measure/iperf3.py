@@ -2,12 +2,14 @@
 
 iperf3's client exits with code 0 even if it could not connect (3.12 with ``--json``), so errors are
 read from the ``error`` field. Throughput is the payload that the receiver got (``sum_received``).
-iperf3 accepts whole seconds only, so a duration is rounded up.
+The receiver of UDP counts losses up to the last packet that came, so those behind it, possibly all,
+are taken from the sender's count. iperf3 accepts whole seconds only, so a duration is rounded up.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,12 @@ if TYPE_CHECKING:
 _INTERVAL = "0.1"
 """Seconds between iperf3's reports: the shortest that it allows."""
 
+NOBODY = "reached nobody"
+"""Key of what is in force of a test that reached nobody."""
+_UNREACHED = re.compile(
+    r"unable to connect to server.*?"
+    r"(Connection timed out|Operation now in progress|No route to host|Network is unreachable)"
+)
 _VERSION = ("--version",)
 _SHORTEST = 20_000_000
 """Length in ns below which an interval is iperf3's remainder at the end; its rate is meaningless."""
@@ -59,8 +67,10 @@ class Iperf3Reading(Shown):
     """Results of one iperf3 test."""
 
     protocol: str
+    goodput: float
+    """Payload received over the time of sending (TCP: until the receiver had everything), bit/s."""
     throughput: float
-    """Payload received, bit/s."""
+    """Payload received over the time of the test at the receiver, bit/s."""
     offered: float
     """Payload that the sender wrote to its socket, bit/s."""
     octets: int
@@ -87,10 +97,13 @@ class Iperf3Reading(Shown):
     receiver: str = ""
     port: int = 0
     """Port of the server."""
+    unreached: str = ""
+    """Why the client reached no server, as the kernel says it; empty if it did."""
 
     def metrics(self) -> list[Metric]:
         """Throughput and, for the protocol used, retransmissions or loss and jitter."""
         found = [
+            Metric("goodput", "bit/s", self.goodput),
             Metric("throughput", "bit/s", self.throughput),
             Metric("offered", "bit/s", self.offered),
             Metric("octets", "octets", self.octets),
@@ -114,8 +127,9 @@ class Iperf3Reading(Shown):
         return found
 
     def in_force(self) -> dict[str, str]:
-        """TCP: the congestion control of the sender."""
-        return {"congestion": self.congestion} if self.congestion else {}
+        """TCP: the congestion control of the sender; why it reached nothing, if so."""
+        found = {"congestion": self.congestion} if self.congestion else {}
+        return found | ({NOBODY: self.unreached} if self.unreached else {})
 
     def samples(self) -> pa.Table:
         """Series per interval, each value at the interval's end."""
@@ -132,6 +146,44 @@ class Iperf3Reading(Shown):
             times = [self.began + end for end, _ in known]
             tables.append(series(name, unit, times, [value for _, value in known], self.sender))
         return joined([table for table in tables if table.num_rows])
+
+
+def unreached(client: str, protocol: str) -> Iperf3Reading | None:
+    """A test whose client reached nobody, such as out of range: zero; None for all others.
+
+    A refused connection is none of them: somebody was reached, and no server was there.
+    """
+    if '"error"' not in client:
+        return None  # the output of a whole test is long, and parsed elsewhere
+    try:
+        document = json.loads(client)
+        found = _UNREACHED.search(str(document["error"])[:1000])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if found is None:
+        return None
+    return Iperf3Reading(
+        protocol=protocol,
+        goodput=0.0,
+        throughput=0.0,
+        offered=0.0,
+        octets=0,
+        duration=0,
+        retransmits=None,
+        rtt_mean=None,
+        rtt_min=None,
+        rtt_max=None,
+        lost=None,
+        packets=None,
+        out_of_order=None,
+        jitter=None,
+        congestion=None,
+        cpu_client=0.0,
+        cpu_server=0.0,
+        sent=(),
+        received=(),
+        unreached=found[1],
+    )
 
 
 def parse(client: str, server: str | None = None) -> Iperf3Reading:
@@ -181,18 +233,22 @@ def _reading(near: Mapping[str, Any], far: Mapping[str, Any] | None) -> Iperf3Re
     streams = [stream.get("sender", {}) for stream in end.get("streams", [])]
     timed = [stream for stream in streams if stream.get("mean_rtt")]
     cpu = end["cpu_utilization_percent"]
+    octets = _whole(received["bytes"])
+    took = _ns((sent if udp else received)["seconds"])
+    packets, lost = _losses(sent, received, udp) if udp else (None, None)
     return Iperf3Reading(
         protocol=protocol,
+        goodput=octets * 8e9 / took if took else 0.0,
         throughput=_number(received["bits_per_second"]),
         offered=_number(sent["bits_per_second"]),
-        octets=_whole(received["bytes"]),
+        octets=octets,
         duration=_ns(received["end"]),
         retransmits=_whole(sent["retransmits"]) if "retransmits" in sent else None,
         rtt_mean=round(sum(_number(s["mean_rtt"]) for s in timed) / len(timed) * 1000) if timed else None,
         rtt_min=min(_whole(s["min_rtt"]) for s in timed) * 1000 if timed else None,
         rtt_max=max(_whole(s["max_rtt"]) for s in timed) * 1000 if timed else None,
-        lost=_whole(udp["lost_packets"]) if udp else None,
-        packets=_whole(udp["packets"]) if udp else None,
+        lost=lost,
+        packets=packets,
         out_of_order=sum(_whole(s["udp"].get("out_of_order", 0)) for s in end["streams"]) if udp else None,
         jitter=round(_number(udp["jitter_ms"]) * 1e6) if udp else None,
         congestion=end.get("sender_tcp_congestion"),
@@ -201,6 +257,16 @@ def _reading(near: Mapping[str, Any], far: Mapping[str, Any] | None) -> Iperf3Re
         sent=_intervals(sender),
         received=_intervals(receiver),
     )
+
+
+def _losses(sent: Mapping[str, Any], received: Mapping[str, Any], both: Mapping[str, Any]) -> tuple[int, int]:
+    """Packets that were sent, and those that did not arrive.
+
+    The receiver's ``packets`` is the highest number that came, its ``lost_packets`` those missing below.
+    """
+    packets = _whole(sent.get("packets", both["packets"]))
+    came = _whole(received.get("packets", both["packets"])) - _whole(both["lost_packets"])
+    return packets, min(packets, max(0, packets - came))
 
 
 def _intervals(document: Mapping[str, Any] | None) -> tuple[Interval, ...]:
@@ -253,7 +319,7 @@ class Iperf3Tool:
     def steps(self) -> tuple[Step, ...]:
         """The server exits after its single client."""
         ask, port = self.ask, str(self.place.port)
-        seconds = max(1, -(-ask.duration // 10**9))
+        seconds = ask.seconds
         server = ("iperf3", "-s", "-1", "-J", "-p", port, "-i", _INTERVAL)
         client = ["iperf3", "-c", self.place.address(ask.to, ask.family), "-J", "-p", port, "-i", _INTERVAL]
         client += ["-t", str(seconds), "-P", str(ask.streams), "--connect-timeout", "10000"]
@@ -297,7 +363,7 @@ class Iperf3Tool:
         path = outcome.folder / server.stdout
         far = path.read_text("utf-8", "replace") if path.exists() else ""
         try:
-            reading = parse(text, far)
+            reading = unreached(text, self.ask.protocol) or parse(text, far)
         except MeasureError as error:
             error.where = error.where or f"measurement {self.place.name}"
             raise

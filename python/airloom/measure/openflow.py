@@ -22,6 +22,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from airloom.host import programs
 from airloom.measure.tool import MeasureError
@@ -96,9 +97,9 @@ def messages(path: Path, ports: Collection[int]) -> Iterator[Message]:
     ):
         assert running.stdout is not None
         try:
-            yield from _packets(ET.iterparse(running.stdout), ports)
+            yield from read(running.stdout, ports)
             failed = running.wait() != 0
-        except ET.ParseError:
+        except MeasureError:
             failed = True
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -111,6 +112,16 @@ def messages(path: Path, ports: Collection[int]) -> Iterator[Message]:
                 f"tshark did not decode the capture: {said[-1] if said else 'it ended early'}",
                 where=str(path),
             )
+
+
+def read(pdml: IO[bytes], ports: Collection[int]) -> Iterator[Message]:
+    """The messages in what tshark writes. Raises :class:`MeasureError` for another form."""
+    try:
+        yield from _packets(ET.iterparse(pdml), ports)
+    except (ET.ParseError, KeyError, ValueError, OverflowError, struct.error) as error:
+        raise MeasureError(
+            "measure.openflow.undecoded", f"tshark's output does not have the expected form: {error}"
+        ) from error
 
 
 def answers(found: Iterable[Message]) -> dict[tuple[int, int], Answers]:

@@ -31,7 +31,7 @@ from airloom.measure.tool import (
 if TYPE_CHECKING:
     from airloom.scenario import model
 
-_STAMP = r"(?:\[(?P<stamp>\d{1,11}\.\d{1,9})\] )?"
+_STAMP = r"(?:\[(?P<stamp>[0-8]?\d{1,9}\.\d{1,9})\] )?"
 _REPLY = re.compile(
     _STAMP + r"\d{1,9} bytes from \S{1,128}: (?:icmp_)?seq=(?P<seq>\d{1,9}) .{0,80}?"
     r"time[=<](?P<time>\d{1,12}(?:\.\d{1,6})?) ms(?P<rest>.{0,80})$"
@@ -184,6 +184,12 @@ def parse(text: str, said: str = "") -> PingReading:
         rtt_mdev=_ns(times[4], 6) if times and times[4] else None,
         replies=tuple(replies),
     )
+
+
+def round_trips(lines: str) -> list[int]:
+    """The round-trip times in ns in lines of ping's output, without duplicates."""
+    replies = filter(None, map(_REPLY.match, lines.splitlines()))
+    return [_ns(reply["time"], 6) for reply in replies if "DUP!" not in reply["rest"]]
 
 
 def _cannot_begin(code: int | None, last: str) -> bool:

@@ -18,7 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from airloom.host import files
 from airloom.measure.tool import MeasureError
+
+LARGEST = 4 << 30
+"""Octets of a record file that is read: all of it is in memory."""
 
 NOT_SENT = 1
 """Flag: the socket refused the packet."""
@@ -111,7 +115,7 @@ class FlowRecord:
 def read(path: Path) -> FlowRecord:
     """Reads a record file. Raises :class:`MeasureError` with the problem and its position."""
     try:
-        content = path.read_bytes()
+        content = files.content(path, LARGEST)
     except OSError as error:
         raise MeasureError(
             "measure.record.missing", f"cannot read the record file: {error.strerror}", where=str(path)

@@ -129,7 +129,7 @@ def _qdiscs(line: str, t_ns: int, into: dict[str, Series]) -> None:
                 continue
             _add(into.setdefault(device, {}), "backlog", t_ns, float(one.get("backlog", 0)))
             _add(into[device], "drops", t_ns, float(one.get("drops", 0)))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return  # another version of tc, or a line cut off
 
 

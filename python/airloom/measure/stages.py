@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airloom.host.pcap import Captured
 from airloom.measure.packets import data_packet
-from airloom.measure.pcap import Captured
 from airloom.measure.records import Integers, Passed
 from airloom.measure.tool import Metric
 

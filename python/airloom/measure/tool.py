@@ -36,7 +36,7 @@ from airloom.errors import RunError, ScenarioError
 from airloom.measure.clock import ClockReading
 from airloom.measure.columns import column, repeated
 from airloom.units import html
-from airloom.units.figures import readable
+from airloom.units.figures import of_metric
 from airloom.units.text import seconds
 
 FOLDER = "{folder}"
@@ -170,6 +170,11 @@ class Metric:
     unit: str
     value: float
 
+    @property
+    def text(self) -> str:
+        """The value as a reader sees it, such as ``94.1 Mbit/s``, or ``1.2 %`` of a loss."""
+        return of_metric(self.name, self.value, self.unit)
+
 
 class Reading(Protocol):
     """Results of a tool."""
@@ -192,11 +197,11 @@ class Shown:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{one.name} {readable(one.value, one.unit)}" for one in self._figures())
-        return f"{type(self).__name__}({shown})"
+        figures = ", ".join(f"{one.name} {one.text}" for one in self._figures())
+        return f"{type(self).__name__}({figures})"
 
     def _repr_html_(self) -> str:
-        rows = [(one.name.replace("_", " "), readable(one.value, one.unit)) for one in self._figures()]
+        rows = [(one.name.replace("_", " "), one.text) for one in self._figures()]
         return html.table(["metric", "value"], rows, numeric=[1])
 
     def _figures(self) -> list[Metric]:

@@ -17,6 +17,7 @@ from airloom.measure import stages
 from airloom.measure.flow import FlowReading, join
 from airloom.measure.records import NOT_SENT, FlowRecord, Integers, Passed, read
 from airloom.measure.tool import FOLDER, Listening, MeasureError, Outcome, Place, Step, failed
+from airloom.planning import replayed
 
 if TYPE_CHECKING:
     from airloom.scenario import model
@@ -47,10 +48,11 @@ class TrafficTool:
         # No idle timeout ends the receiver: links may be down for long in an experiment.
         receive = (place.traffic, "receive", *common, "--idle", f"{limit} ns")
         send = [place.traffic, "send", "--to", place.address(ask.to, ask.family), *common]
-        send += ["--pattern", ask.pattern, "--duration", f"{int(ask.duration)} ns", "--seed", str(place.seed)]
+        pattern = "trace" if ask.pattern == "replay" else ask.pattern
+        send += ["--pattern", pattern, "--duration", f"{int(ask.duration)} ns", "--seed", str(place.seed)]
         files = {}
-        if ask.pattern == "trace" and ask.trace is not None:
-            files["flow.trace"] = self._trace(place.folder / str(ask.trace))
+        if ask.pattern in ("trace", "replay"):
+            files["flow.trace"] = self._trace(place)
             send += ["--trace", f"{FOLDER}/flow.trace"]
         else:
             send += (
@@ -87,7 +89,14 @@ class TrafficTool:
             ),
         )
 
-    def _trace(self, path: Path) -> bytes:
+    def _trace(self, place: Place) -> bytes:
+        """Returns the packets of a trace or a capture."""
+        ask = self.ask
+        if ask.pattern == "replay":
+            version = 6 if ":" in place.address(ask.to, ask.family) else 4
+            made = replayed.schedule(ask, place.folder)
+            return made.trace(ask.least_payload, replayed.headers(version))
+        path = place.folder / str(ask.trace)
         try:
             return content(path, _LARGEST)
         except OSError as error:
@@ -109,7 +118,9 @@ class TrafficTool:
         try:
             sent = read(outcome.folder / sender.stdout).moved(here, here)
             received = read(outcome.folder / receiver.stdout).moved(there, here)
-            flow = join(sent, received)
+            # A trace is over with its last packet, whatever duration it may have had.
+            planned = 0 if self.ask.pattern in ("trace", "replay") else int(self.ask.duration)
+            flow = join(sent, received, planned=planned)
         except MeasureError as error:
             error.where = error.where or f"measurement {self.place.name}"
             raise

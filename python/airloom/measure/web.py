@@ -26,6 +26,7 @@ from airloom.measure.tool import (
     joined,
     series,
 )
+from airloom.units.given import given
 
 if TYPE_CHECKING:
     from airloom.scenario import model
@@ -108,7 +109,7 @@ class WebTool:
 
     @property
     def _objects(self) -> int:
-        return self.ask.objects or OBJECTS
+        return given(self.ask.objects, OBJECTS)
 
     def steps(self) -> tuple[Step, ...]:
         """The server, and a shell that runs curl until the time is over."""

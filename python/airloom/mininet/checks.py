@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from airloom.errors import HostError
+from airloom.host import programs
 from airloom.mininet.errors import Misused
-from airloom.mininet.log import debug, error, output, warn
-from airloom.mininet.util import waitListening
-from airloom.planning import neighbours
-
-if TYPE_CHECKING:
-    from airloom.mininet.net import Mininet
+from airloom.mininet.log import debug, error, info, output, warn
+from airloom.mininet.util import numCores, waitListening
+from airloom.planning.links import neighbours
 
 _READY = 10.0
 """Timeout in seconds for a server to listen, and to report after its client has ended."""
+
+
+class Network(Protocol):
+    """What is tested."""
+
+    hosts: list[Any]
 
 
 def parsePing(text: str) -> tuple[int, int]:
@@ -41,7 +44,7 @@ def parsePingFull(text: str) -> tuple[int, int, float, float, float, float]:
     return sent, received, least, mean, most, deviation
 
 
-def _pings(net: Mininet, hosts: list[Any] | None, timeout: Any) -> Any:
+def _pings(net: Network, hosts: list[Any] | None, timeout: Any) -> Any:
     hosts = list(hosts or net.hosts)
     wanted = len(hosts) * (len(hosts) - 1)
     advice = neighbours.advice_for(wanted, f"pings between {len(hosts)} hosts want {wanted}")
@@ -57,7 +60,7 @@ def _pings(net: Mininet, hosts: list[Any] | None, timeout: Any) -> Any:
         output("\n")
 
 
-def ping(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) -> float:
+def ping(net: Network, hosts: list[Any] | None = None, timeout: Any = None) -> float:
     """Pings between all pairs of hosts; returns the lost packets in percent."""
     output("*** Ping: testing ping reachability\n")
     sent = lost = 0
@@ -77,7 +80,7 @@ def ping(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) -> f
     return share
 
 
-def pingFull(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) -> list[Any]:
+def pingFull(net: Network, hosts: list[Any] | None = None, timeout: Any = None) -> list[Any]:
     """Pings between all pairs of hosts; returns (from, to, :func:`parsePingFull`) for each."""
     output("*** Ping: testing ping reachability\n")
     found = []
@@ -92,22 +95,22 @@ def pingFull(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) 
     return found
 
 
-def pingAll(net: Mininet, timeout: Any = None) -> float:
+def pingAll(net: Network, timeout: Any = None) -> float:
     """Pings between all hosts; returns the lost packets in percent."""
     return ping(net, timeout=timeout)
 
 
-def pingPair(net: Mininet) -> float:
+def pingPair(net: Network) -> float:
     """Pings between the first two hosts."""
     return ping(net, hosts=net.hosts[:2])
 
 
-def pingAllFull(net: Mininet) -> list[Any]:
+def pingAllFull(net: Network) -> list[Any]:
     """Pings between all hosts, with RTTs."""
     return pingFull(net)
 
 
-def pingPairFull(net: Mininet) -> list[Any]:
+def pingPairFull(net: Network) -> list[Any]:
     """Pings between the first two hosts, with RTTs."""
     return pingFull(net, hosts=net.hosts[:2])
 
@@ -133,7 +136,7 @@ def iperfVals(line: str, serverip: str) -> dict[str, str]:
 
 
 def iperf(
-    net: Mininet,
+    net: Network,
     hosts: Any = None,
     l4Type: str = "TCP",
     udpBw: str = "10M",
@@ -153,8 +156,8 @@ def iperf(
         raise Misused("iperf", f"l4Type {l4Type!r}", cure="TCP or UDP")
     client, server = hosts
     output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
-    tool = "iperf" if shutil.which("iperf") else "iperf3"
-    if shutil.which(tool) is None:
+    tool = "iperf" if programs.find("iperf") else "iperf3"
+    if programs.find(tool) is None:
         raise HostError(
             "host.program.missing", "neither iperf nor iperf3 is installed", cure="sudo apt-get install iperf"
         )
@@ -200,3 +203,23 @@ def _report(server: Any) -> str:
     while server.waiting and not re.search(r"bits/sec", heard) and time.monotonic() < until:
         heard += server.monitor(timeoutms=100)
     return heard
+
+
+def runCpuLimitTest(net: Network, cpu: float, duration: int = 5) -> list[float]:
+    """Runs a busy loop on every host for ``duration`` s; returns percent of all CPUs."""
+    info(f"*** Testing CPU {cpu * 100:.0f}% bandwidth limit\n")
+    for host in net.hosts:
+        host.cmd("while true; do a=1; done &")
+    time.sleep(1)
+    before = [host.cpuSeconds() for host in net.hosts]
+    began = time.monotonic()
+    time.sleep(duration)
+    span = time.monotonic() - began
+    shares = [
+        100 * (host.cpuSeconds() - used) / span / numCores()
+        for host, used in zip(net.hosts, before, strict=True)
+    ]
+    for host in net.hosts:
+        host.cmd("kill $!")
+    output(f"*** Results: {[round(share, 2) for share in shares]}\n")
+    return shares

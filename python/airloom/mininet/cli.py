@@ -17,7 +17,9 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 from airloom.errors import LabError
-from airloom.lab.repl import History, Misuse, Prompt, _replaced
+from airloom.lab.conversation import History
+from airloom.lab.repl import Misuse, Prompt, _replaced
+from airloom.mininet.default_switch import DefaultSwitch
 from airloom.mininet.errors import Unsupported
 from airloom.mininet.log import info, output
 from airloom.mininet.session import session
@@ -199,6 +201,10 @@ class CLI(Prompt):
     def do_sh(self, rest: str) -> None:
         """Run a command on this machine; ovs-... in the Open vSwitch that it names, or in all: sh COMMAND"""
         words = rest.split()
+        if words and words[0].startswith("ovs-"):
+            for one in self.mn.switches:
+                if isinstance(one, DefaultSwitch) and one.name in words:
+                    one.become_open()
         switches = [one for one in self.mn.switches if isinstance(one, OVSSwitch)]
         if not words or not words[0].startswith("ovs-") or not switches:
             super().do_sh(rest)

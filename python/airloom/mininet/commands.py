@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from airloom.mininet.errors import Unsupported
 from airloom.mininet.log import debug, error, info
 from airloom.mininet.popen import NodePopen
-from airloom.mininet.shell import SENTINEL, Shell
+from airloom.mininet.session import session
+from airloom.mininet.shell import BASH, SENTINEL, Shell
 from airloom.mininet.util import decode
 from airloom.nodes.kinds.netns import NetnsNode
 
@@ -38,10 +41,24 @@ class Commands:
         raise NotImplementedError
 
     @property
+    def folder(self) -> str:
+        """The folder in which its programs start: that of the script."""
+        return os.getcwd()
+
+    @property
+    def shells(self) -> Sequence[Sequence[str]]:
+        """Commands that start its shell."""
+        return (BASH,)
+
+    def variables(self) -> dict[str, str]:
+        """Returns the variables of its programs beside those of the script."""
+        return session().environment(self.name)
+
+    @property
     def shell(self) -> Shell:
         """The node's shell; the first use starts it."""
         if self._shell is None:
-            self._shell = Shell(self.name, self.handle)
+            self._shell = Shell(self.name, self.handle, self.variables(), self.folder, self.shells)
             self.inToNode[self._shell.descriptor] = self
             self.outToNode[self._shell.descriptor] = self
         return self._shell
@@ -163,6 +180,7 @@ class Commands:
         text = any(kwargs.pop(word, None) for word in ("text", "universal_newlines", "encoding"))
         for word in ("bufsize", "close_fds"):
             kwargs.pop(word, None)
+        kwargs["cwd"] = kwargs.get("cwd") or self.folder
         words = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
         if shell:
             argv = ["/bin/sh", "-c", " ".join(map(str, words))]
@@ -173,6 +191,8 @@ class Commands:
         unknown = sorted(set(kwargs) - {"stdin", "stdout", "stderr", "cwd", "env"})
         if unknown:
             raise Unsupported(f"{self.name}.popen({unknown[0]}=...)", "the program runs in another namespace")
+        if kwargs.get("env") is None:
+            return NodePopen(self.handle, argv, text=text, more=self.variables(), **kwargs)
         return NodePopen(self.handle, argv, text=text, **kwargs)
 
     def pexec(self, *args: Any, **kwargs: Any) -> tuple[str, str, int]:

@@ -7,13 +7,15 @@ controller.
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 from airloom.errors import ScenarioError
+from airloom.host import programs
 from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.host_process import path_of
 from airloom.mininet.hosts import Node
+from airloom.mininet.loopback import Loopback
+from airloom.mininet.parameters import OF_CONTROLLER, OF_NODE
 from airloom.mininet.session import session
 from airloom.mininet.util import waitListening
 from airloom.nodes.kinds.openvswitch import reach
@@ -32,6 +34,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 class Controller(Node):
     """A controller in its own node; by default Open vSwitch's test controller (learning)."""
+
+    _parameters = OF_NODE | OF_CONTROLLER
 
     def __init__(
         self,
@@ -121,7 +125,7 @@ class Controller(Node):
     @classmethod
     def isAvailable(cls) -> bool:
         """True if the program is installed."""
-        return shutil.which(_OWN) is not None
+        return programs.find(_OWN) is not None
 
 
 class OVSController(Controller):
@@ -158,14 +162,12 @@ class RemoteController(Controller):
 
     def place(self) -> ControllerPlan:
         """Returns the address for switches; raises an error if an external one does not answer."""
-        from airloom.mininet.link import Intf
-
         if self.ip in _LOOPBACK:
             for node in Node.standing.values():
                 if isinstance(node, Controller) and node.port in self._ports:
                     return node.place()
         for node in Node.standing.values():
-            if any(isinstance(intf, Intf) and intf.IP() == self.ip for intf in node.intfList()):
+            if any(not isinstance(intf, Loopback) and intf.IP() == self.ip for intf in node.intfList()):
                 return ControllerPlan(self.ip, self.port, node.name)
         refused = None
         for port in self._ports:

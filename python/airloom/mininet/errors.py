@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from airloom.errors import RunError
+from airloom.errors import RunError, ScenarioError
 
 _OWN = str(Path(__file__).resolve().parent.parent)
 
@@ -15,6 +15,33 @@ class Unsupported(RunError):
 
     def __init__(self, call: str, why: str, *, cure: str | None = None) -> None:
         super().__init__("mininet.unsupported", f"{call}: {why}", where=line_of_script(), cure=cure)
+
+
+class OtherTool(ScenarioError):
+    """A script is for an extension of Mininet; nothing was started."""
+
+    def __init__(self, what: str, tool: str) -> None:
+        words, section = OTHER_TOOLS[tool]
+        super().__init__(
+            "mininet.other-tool",
+            f"{what} is of {tool}, which extends Mininet: {words}",
+            where=line_of_script(),
+            cure=f"the documentation says what is carried over: docs/guide/coming-from.md#{section}",
+        )
+
+
+OTHER_TOOLS = {
+    "Mininet-WiFi": (
+        "sensors and other radios than 802.11 have no counterpart here",
+        "mininet-wifi",
+    ),
+    "Containernet": (
+        "fogs and virtual machines of libvirt have no counterpart here",
+        "containernet",
+    ),
+    "IPMininet": ("routers with FRR are nodes with 'routing: ospf' of a scenario", "ipmininet"),
+}
+"""Extensions of Mininet by name: what has their words here, and the section of the documentation."""
 
 
 class Misused(RunError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import weakref
 from collections.abc import Sequence
@@ -18,14 +17,14 @@ _MOST = 4096
 
 def path_of(program: str, who: str, cure: str | None = None) -> str:
     """Returns a program's path; raises :class:`HostError` if it is not installed."""
-    path = shutil.which(program)
+    path = programs.find(program)
     if path is None:
         raise HostError(
             "host.program.missing",
             f"{who} needs the program {program}",
             cure=cure or programs.cure([program]),
         )
-    return path
+    return str(path)
 
 
 class HostProcess(subprocess.Popen[bytes]):

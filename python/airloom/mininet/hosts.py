@@ -9,33 +9,25 @@ from typing import Any, ClassVar
 
 from airloom.mininet.commands import Commands
 from airloom.mininet.errors import Misused, Unsupported
+from airloom.mininet.link import Link
+from airloom.mininet.parameters import OF_LIMITED_HOST, OF_NODE, call_with, note_unused
 from airloom.mininet.session import current, session
+from airloom.mininet.standing import NODES
 from airloom.mininet.util import numCores
 from airloom.nodes.kinds.netns import NetnsNode
-
-
-def call_with(owner: Any, results: dict[str, Any], method: str, **param: Any) -> Any:
-    """Calls a method with a parameter's value and stores the result, unless the value is None."""
-    ((name, value),) = param.items()
-    if value is None:
-        return None
-    act = getattr(owner, method)
-    if isinstance(value, list):
-        result = act(*value)
-    elif isinstance(value, dict):
-        result = act(**value)
-    else:
-        result = act(value)
-    results[name] = result
-    return result
 
 
 class Node(Commands):
     """A virtual node with its own network stack and a shell."""
 
     portBase = 0
-    standing: ClassVar[dict[str, Node]] = {}
+    _parameters: ClassVar[frozenset[str]] = OF_NODE
+    """Parameters that have an effect."""
+    standing: ClassVar[dict[str, Node]] = NODES
     """All running nodes, by name."""
+    is_switch: ClassVar[bool] = False
+    in_engine: ClassVar[bool] = False
+    """Whether it is a switch of the engine, which has no network stack."""
 
     def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:
         self.name = str(params.get("name", name))
@@ -53,6 +45,8 @@ class Node(Commands):
         if self._handle is not None:
             self.standing[self.name] = self
         self.mountPrivateDirs()
+        if type(self).__module__.startswith(__package__):  # others may read what they like
+            note_unused(f"{type(self).__name__} {self.name}", params, self._parameters)
 
     def _stand(self) -> None:
         """Creates the node."""
@@ -110,6 +104,11 @@ class Node(Commands):
         return self.handle.listens("tcp", port)
 
     # Interfaces
+
+    @property
+    def floods(self) -> bool:
+        """True if it floods broadcasts without protection from loops."""
+        return False
 
     def newPort(self) -> int:
         """Returns the next free port number."""
@@ -188,7 +187,7 @@ class Node(Commands):
     def setIP(self, ip: str, prefixLen: int = 8, intf: Any = None, **kwargs: Any) -> Any:
         """Sets the IP address: ``"10.0.0.1/8"``, or an address and a prefix length."""
         if "/" not in ip:
-            ip = f"{ip}/{prefixLen}"
+            ip = f"{ip}/{64 if ':' in ip and prefixLen == 8 else prefixLen}"
         return self._its(intf).setIP(ip, **kwargs)
 
     def setMAC(self, mac: str, intf: Any = None) -> Any:
@@ -240,6 +239,8 @@ class Node(Commands):
         self.setParam(results, "setMAC", mac=mac)
         self.setParam(results, "setIP", ip=ip)
         self.setParam(results, "setDefaultRoute", defaultRoute=defaultRoute)
+        if lo != "up":
+            self.cmd("ip link set lo down" if lo == "down" else f"ifconfig lo {lo}")
         return results
 
     def configDefault(self, **moreParams: Any) -> None:
@@ -249,8 +250,6 @@ class Node(Commands):
 
     def linkTo(self, node: Node, link: Any = None) -> Any:
         """Links this node to another."""
-        from airloom.mininet.link import Link
-
         return (link or Link)(self, node)
 
     # Teardown
@@ -291,6 +290,8 @@ class CPULimitedHost(Host):
 
     ``cpu`` is a fraction of all processors; the ``cpu`` cgroup enforces it (CFS bandwidth).
     """
+
+    _parameters = OF_LIMITED_HOST
 
     def __init__(self, name: str, sched: str = "cfs", **kwargs: Any) -> None:
         if sched != "cfs":

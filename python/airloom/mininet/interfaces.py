@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv6Interface
 from typing import TypeVar
 
 from pyroute2 import IPRoute
@@ -16,9 +17,14 @@ from airloom.errors import HostError, RunError
 from airloom.host.interfaces import TUN, Interfaces, close_tap, open_tap
 from airloom.host.network_namespace import within
 from airloom.mininet.log import debug
+from airloom.planning.plan import OffloadsPlan
 
 _Value = TypeVar("_Value")
 
+_GLOBAL = 0
+"""Scope of a global address (``rtnetlink(7)``)."""
+_NO_DAD = 0x02
+"""``IFA_F_NODAD``: the address is usable at once."""
 NOTICED = 2.0
 """Seconds within which the kernel of a busy machine notices a carrier."""
 
@@ -81,12 +87,25 @@ def move_interface(namespace: int, other: int, name: str) -> None:
     set_up(other, name, True)
 
 
-def set_address(namespace: int, name: str, address: IPv4Interface) -> None:
-    """Replaces the first IPv4 address of an interface and sets the interface up."""
+def set_address(namespace: int, name: str, address: IPv4Interface | IPv6Interface) -> None:
+    """Replaces the first IPv4 address of an interface, or its global IPv6 addresses, and sets it up."""
 
     def act(interfaces: Interfaces) -> None:
-        interfaces.set_address(name, address)
         interfaces.set_up(name)
+        if isinstance(address, IPv4Interface):
+            interfaces.set_address(name, address)
+            return
+        with IPRoute() as route:
+            (index,) = route.link_lookup(ifname=name)
+            route.flush_addr(index=index, family=socket.AF_INET6, scope=_GLOBAL)
+            route.addr(
+                "add",
+                index=index,
+                address=str(address.ip),
+                prefixlen=address.network.prefixlen,
+                family=socket.AF_INET6,
+                flags=_NO_DAD,
+            )
 
     _in(namespace, name, act)
     debug(f"*** {name}: address {address}, up\n")
@@ -103,6 +122,22 @@ def set_mac(namespace: int, name: str, mac: str) -> None:
 
     _in(namespace, name, act)
     debug(f"*** {name}: MAC address {mac}\n")
+
+
+def set_offloads(namespace: int, name: str, offloads: OffloadsPlan) -> None:
+    """Sets the offloads of an interface that its kernel decides on, as ``ethtool -K`` does."""
+    _in(
+        namespace,
+        name,
+        lambda interfaces: interfaces.set_offloads(
+            name, transmit=offloads.transmit, receive=offloads.receive
+        ),
+    )
+    words = ", ".join(
+        f"{word} {'on' if on else 'off'}"
+        for word, on in (("tx", offloads.transmit), ("rx, gro", offloads.receive))
+    )
+    debug(f"*** {name}: offloads {words}\n")
 
 
 def set_up(namespace: int, name: str, up: bool) -> None:

@@ -1,107 +1,25 @@
 """Links and interfaces. The engine emulates every link, without traffic control in the nodes.
 
-Parameters of a :class:`TCLink`, for the direction that the interface sends:
-
-==================  ===========================================================================
-``bw``              Mbit/s, Ethernet overhead included; any value above 0
-``delay``           such as ``"5ms"``; a bare number is microseconds, as for tc
-``jitter``          half the width of a uniform distribution around the delay; frames keep
-                    their order
-``loss``            percent of frames, independently
-``max_queue_size``  frames; 1000 by default
-``enable_red``      RED from 30,000 to 35,000 octets with probability 1, ``enable_ecn`` marks
-==================  ===========================================================================
+:mod:`airloom.mininet.parameters` lists the parameters, :mod:`airloom.mininet.traffic_control` says what
+those of a :class:`TCLink` mean.
 """
 
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Interface
+from ipaddress import ip_interface
 from typing import Any
 
-from airloom.mininet import interfaces
+from airloom.mininet import interfaces, traffic_control
+from airloom.mininet.emulation import Port
 from airloom.mininet.errors import Misused, Unsupported
-from airloom.mininet.hosts import Node, call_with
 from airloom.mininet.log import debug, warn
-from airloom.mininet.session import Port, session
-from airloom.mininet.switches import LearningSwitch, OVSSwitch, Switch
-from airloom.planning.link_settings import Law, LinkSettings, QueueSettings
-
-_SHAPERS = frozenset(
-    (
-        "use_hfsc",
-        "use_tbf",
-        "latency_ms",
-        "r2q",
-        "burst",
-        "speedup",
-        "gro",
-        "txo",
-        "rxo",
-        "use_htb",
-        "xmit_hash",
-    )
-)
-"""Options of tc or of the network card, which have no effect on an emulated link."""
-_SHAPES = frozenset(("bw", "delay", "jitter", "loss", "max_queue_size", "enable_ecn", "enable_red"))
-_UNITS = {"": 1e3, "us": 1e3, "usec": 1e3, "usecs": 1e3, "ms": 1e6, "msec": 1e6, "msecs": 1e6}
-_UNITS |= {"s": 1e9, "sec": 1e9, "secs": 1e9, "ns": 1.0}
-_LONGEST = 3600e9
-"""Maximum delay in nanoseconds."""
-_MOST_FRAMES = 10**9
-"""Maximum queue length in frames."""
-
-
-def nanoseconds(value: Any) -> int:
-    """Returns a time in tc's notation, in nanoseconds."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", str(value))
-    if match is None or match.group(2) not in _UNITS:
-        raise Misused("time", f"{value!r} is no time", cure="write it as '5ms', '10us' or '1s'")
-    found = float(match.group(1)) * _UNITS[match.group(2)]
-    if found > _LONGEST:
-        raise Misused("time", f"{str(value)[:40]!r} is longer than an hour")
-    return round(found)
-
-
-def _number(word: str, value: Any, example: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise Misused("number", f"{word}={value!r} is no number", cure=f"write it as {example}") from None
-
-
-def direction(
-    bw: float | None = None,
-    delay: Any = None,
-    jitter: Any = None,
-    loss: float | None = None,
-    max_queue_size: int | None = None,
-    enable_ecn: bool = False,
-    enable_red: bool = False,
-) -> LinkSettings:
-    """Returns the settings of one direction of a link."""
-    settings: dict[str, Any] = {}
-    if bw is not None:
-        rate = _number("bw", bw, "10, in Mbit/s")
-        if not 0 < rate <= 1e6:
-            raise Misused("bw", f"bw={bw}: a link has more than 0 and at most 1,000,000 Mbit/s")
-        settings["rate"] = round(rate * 1e6)
-    if delay is not None:
-        settings["delay"] = nanoseconds(delay)
-    if jitter is not None and nanoseconds(jitter):
-        settings["jitter"] = Law("uniform", {"spread_ns": nanoseconds(jitter)})
-    if loss is not None and (share := _number("loss", loss, "1, in percent")):
-        if not 0 <= share <= 100:
-            raise Misused("loss", f"loss={loss}: percent, from 0 to 100")
-        settings["loss"] = share / 100
-    frames = 1000.0 if max_queue_size is None else _number("max_queue_size", max_queue_size, "100, in frames")
-    if not 1 <= frames <= _MOST_FRAMES:
-        raise Misused("queue", f"max_queue_size={max_queue_size}: at least 1 frame, at most {_MOST_FRAMES}")
-    if max_queue_size is not None or enable_ecn or enable_red:
-        red = {"min_octets": 30_000, "max_octets": 35_000, "probability": 1.0, "weight": 0.002}
-        discipline = Law("red", red) if enable_ecn or enable_red else None
-        settings["queue"] = QueueSettings(int(frames), discipline=discipline, ecn=bool(enable_ecn))
-    return LinkSettings(**settings)
+from airloom.mininet.parameters import OF_INTERFACE, OF_SHAPED_INTERFACE, call_with, note, note_unused
+from airloom.mininet.session import session
+from airloom.mininet.standing import SWITCHES
+from airloom.planning.links.link_settings import LinkSettings
+from airloom.planning.plan import OffloadsPlan
+from airloom.runs.link_loads import LinkLoad, load_of
 
 
 class Intf:
@@ -126,13 +44,16 @@ class Intf:
         self._way = "forward"
         self._engine_port: Port | None = None
         self._gone = False
+        self._offloads = OffloadsPlan()
+        self._shaped = LinkSettings()
+        """What the link was last set to in this direction."""
         if link is not None:
             self._way, self._engine_port = link.adopt(self)
-        elif isinstance(node, Switch):
+        elif getattr(node, "is_switch", False):
             engine = session().world.engine
             outside = f"{node.name}:{name}"
             engine.add_interface_port(outside, name)
-            if isinstance(node, LearningSwitch):
+            if node.in_engine:
                 inner = node.engineName
             else:
                 self._engine_port = session().plug(node.name, name)
@@ -154,6 +75,40 @@ class Intf:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def way(self) -> str:
+        """The direction of its link in which it sends: ``forward`` or ``backward``."""
+        return self._way
+
+    @property
+    def shaped(self) -> LinkSettings:
+        """What the link was last set to in this direction."""
+        return self._shaped
+
+    def shapeAs(self, settings: LinkSettings) -> None:
+        """Applies settings to the link in the direction in which the interface sends."""
+        assert self.link is not None
+        self._shaped = settings
+        self.link.shape(self._way, settings)
+
+    def load(self) -> LinkLoad:
+        """Returns what its link carries, drops and holds back in the direction in which it sends."""
+        assert self.link is not None
+        opened = session()
+        return load_of(opened.world.engine, opened.link_numbers(), self.link.engineName, self._way)
+
+    def reconnect(self) -> None:
+        """Gives the port of a switch, which has become a node, an interface there."""
+        end = "a" if self._way == "forward" else "b"
+        if self.link is None:
+            link, end = f"{self.node.name}:{self.name}", "b"
+        else:
+            link = self.link.engineName
+        self._engine_port = session().reconnect(link, end, self.node.name, self.name)
+        self.mac = self._engine_port.tap.mac
+        offloads, self._offloads = self._offloads, OffloadsPlan()
+        self.setOffloads(offloads)
 
     # Operations in the node
 
@@ -187,7 +142,7 @@ class Intf:
         if not slash and prefixLen is None:
             raise Misused("prefix", f"{self.name}: no prefix length in {ipstr!r}", cure="write 10.0.0.1/8")
         try:
-            found = IPv4Interface(f"{address}/{length or prefixLen}")
+            found = ip_interface(f"{address}/{length or prefixLen}")
         except ValueError as error:
             raise Misused("address", f"{self.name}: {error}") from None
         self.ip, self.prefixLen = address, length or str(prefixLen)
@@ -277,10 +232,34 @@ class Intf:
         self.setParam(results, "setMAC", mac=mac)
         self.setParam(results, "setIP", ip=ip)
         self.setParam(results, "ifconfig", ifconfig=ifconfig)
-        shapes = sorted(set(params) & _SHAPES)
-        if shapes and not isinstance(self, TCIntf):
-            warn(f"*** {self.name}: {', '.join(shapes)} has no effect on a Link; use TCLink\n")
+        if up is False and ip is None:
+            self.carry(False)
+        self._note_unused(params)
         return results
+
+    def _note_unused(self, params: dict[str, Any]) -> None:
+        shapes = sorted(set(params) & OF_SHAPED_INTERFACE)
+        if shapes:
+            note(f"{self.name}: {', '.join(shapes)} has no effect on a Link; use TCLink")
+        note_unused("Link", params, OF_SHAPED_INTERFACE)
+
+    @property
+    def offloads(self) -> OffloadsPlan:
+        """The offloads of the interface; a port of the engine's switch has those of the other end."""
+        return self._offloads
+
+    def setOffloads(self, offloads: OffloadsPlan) -> None:
+        """Sets the offloads of the interface.
+
+        A port of the engine's switch sends without offloads if the other end receives without them.
+        """
+        if offloads == self._offloads:
+            return
+        self._offloads = offloads
+        if self._engine_port is not None:
+            session().set_offloads(self._engine_port, self.name, offloads)
+        elif self.link is not None and not offloads.transmit:
+            self.link.receiveAsOnWire(self)
 
     # Teardown
 
@@ -315,17 +294,61 @@ class Intf:
 
 
 class TCIntf(Intf):
-    """An interface whose link has a rate, delay, loss and queue; see the module header."""
+    """An interface whose link has a rate, delay, loss and queue."""
 
     def config(self, **params: Any) -> dict[str, Any]:  # type: ignore[override]
-        """Configures the interface; new shaping parameters replace all previous ones."""
-        shapes = {name: value for name, value in params.items() if name in _SHAPES and value is not None}
-        rest = {name: value for name, value in params.items() if name not in _SHAPES and name not in _SHAPERS}
+        """Configures the interface.
+
+        New shaping parameters replace all previous ones, and without any the link stays as it is, both as
+        in Mininet. Offloads stay unless they are given.
+        """
+        given = {name: value for name, value in params.items() if value is not None}
+        shaping = {name: given[name] for name in given if name in traffic_control.SHAPES}
+        own = OF_SHAPED_INTERFACE - OF_INTERFACE
+        rest = {name: value for name, value in params.items() if name not in own}
         results = super().config(**rest)
-        self.params.update({name: params[name] for name in params if name in _SHAPES | _SHAPERS})
-        if self.link is not None and shapes:
-            self.link.shape(self._way, direction(**shapes))
+        self.params.update({name: params[name] for name in params if name not in rest})
+        self._offload(given)
+        for word in traffic_control.idle_words(shaping):
+            beside = "bw" if word in traffic_control.RATE else "bw, a delay, a loss or a max_queue_size"
+            note(f"{self.name}: {word}={shaping[word]!r} has no effect without {beside}, as in Mininet")
+        if self.link is not None and traffic_control.shapes(shaping):
+            if not self.node.name.startswith("s"):
+                shaping.pop("speedup", None)
+            self._shape(traffic_control.direction(**shaping))
         return results
+
+    def _note_unused(self, params: dict[str, Any]) -> None:
+        note_unused("TCLink", params, OF_SHAPED_INTERFACE)
+
+    def _shape(self, settings: LinkSettings) -> None:
+        """Applies settings to the interface, and says what they take away."""
+        old = self._shaped
+        lost = [
+            word
+            for word, before, now in (
+                ("rate", old.rate, settings.rate),
+                ("delay", old.delay, settings.delay),
+                ("jitter", old.jitter, settings.jitter),
+                ("loss", old.loss, settings.loss),
+                ("queue", old.queue, settings.queue),
+            )
+            if before and not now
+        ]
+        if lost:
+            warn(
+                f"*** {self.name}: no {', '.join(lost)} any more: new parameters replace all, as in Mininet\n"
+            )
+        self.shapeAs(settings)
+
+    def _offload(self, given: dict[str, Any]) -> None:
+        transmit, receive = self.offloads.transmit, self.offloads.receive
+        if "txo" in given:
+            transmit = bool(given["txo"])
+        merged = given.get("gro", not given["disable_gro"] if "disable_gro" in given else None)
+        if "rxo" in given or merged is not None:
+            receive = bool(given.get("rxo", True)) and (merged is None or bool(merged))
+        self.setOffloads(OffloadsPlan(transmit, receive))
 
 
 class Link:
@@ -351,7 +374,7 @@ class Link:
     ) -> None:
         ends = (node1, node2)
         for node in ends:
-            if not isinstance(node, Node):
+            if not hasattr(node, "newPort"):
                 raise Unsupported(f"a link to {node}", f"{type(node).__name__} has no interfaces here")
         port1 = node1.newPort() if port1 is None else port1
         if port2 is None:
@@ -366,14 +389,20 @@ class Link:
         self._cut = False
         opened = session()
         label = f"{names[0]}-{names[1]}"
-        careless = all(isinstance(node, Switch) and _floods(node) for node in ends)
+        careless = all(node.floods for node in ends)
+        if careless and node2.name in opened.joined(node1.name):
+            for name in sorted(opened.joined(node1.name) & SWITCHES.keys()):
+                SWITCHES[name].break_loop()
+            careless = all(node.floods for node in ends)
         if careless:
             opened.bridge(label, node1.name, node2.name)
         self._bridge = label if careless else None
         self._plugs: list[Port | None] = []
+        self._wire_senders: set[str] = set()
+        """Ports of the engine's switches that send without offloads."""
         try:
             for node, name in zip(ends, names, strict=True):
-                self._plugs.append(None if isinstance(node, LearningSwitch) else opened.plug(node.name, name))
+                self._plugs.append(None if node.in_engine else opened.plug(node.name, name))
             a, b = (
                 node.engineName if plug is None else plug.name
                 for node, plug in zip(ends, self._plugs, strict=True)
@@ -391,6 +420,8 @@ class Link:
         self.intf2 = (cls2 or intf or Intf)(
             names[1], node=node2, port=port2, link=self, mac=addr2, **{**params, **(params2 or {})}
         )
+        if names[0] in self._wire_senders:
+            self.receiveAsOnWire(self.intf1)
 
     @staticmethod
     def intfName(node: Any, n: int) -> str:
@@ -405,6 +436,13 @@ class Link:
         self.intf2 = intf
         return "backward", self._plugs[1]
 
+    def receiveAsOnWire(self, sender: Intf) -> None:
+        """Lets the end that hears ``sender`` receive without offloads, now or once it exists."""
+        self._wire_senders.add(sender.name)
+        for intf in (self.intf1, self.intf2):
+            if intf is not None and intf is not sender:
+                intf.setOffloads(OffloadsPlan(intf.offloads.transmit, False))
+
     def shape(self, way: str, settings: LinkSettings) -> None:
         """Applies settings to one direction."""
         session().world.set_link(self.engineName, way, settings)
@@ -416,6 +454,20 @@ class Link:
             self.isUp = up
             session().world.engine.set_link_up(self.engineName, up)
             debug(f"*** {self.engineName}: {'up' if up else 'down'}\n")
+
+    def configStatus(self, up: bool) -> None:
+        """Sets the link and the interfaces of its nodes up or down."""
+        self.carry(up)
+        for intf in (self.intf1, self.intf2):
+            if not intf.node.in_engine:
+                intf.carry(up)
+                if up:
+                    intf.awaitCarrier()
+
+    @property
+    def isCut(self) -> bool:
+        """True if the link never carries frames again."""
+        return self._cut
 
     def cut(self) -> None:
         """Disconnects the link permanently; the interfaces remain."""
@@ -444,13 +496,6 @@ class Link:
         return f"{self.intf1}<->{self.intf2}"
 
 
-def _floods(switch: Switch) -> bool:
-    """True if a switch floods broadcasts without loop protection."""
-    if isinstance(switch, OVSSwitch):
-        return switch.failMode == "standalone" and not (switch.stp or switch.rstp)
-    return True
-
-
 class TCLink(Link):
     """A link with a rate, delay, loss and queue."""
 
@@ -461,7 +506,11 @@ class TCLink(Link):
 
 
 class TCULink(TCLink):
-    """The same as :class:`TCLink`: there are no offloads to switch off."""
+    """A :class:`TCLink` without offloads of sent and received frames."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.update(txo=False, rxo=False)
+        super().__init__(*args, **kwargs)
 
 
 class OVSIntf(Intf):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 from airloom.errors import HostError
+from airloom.host import programs
 from airloom.mininet.errors import Unsupported
 
 
 def pathCheck(*args: str, **kwargs: Any) -> None:
     """Raises an error if one of the programs is not installed."""
     for program in args:
-        if shutil.which(program) is None:
+        if programs.find(program) is None:
             what = kwargs.get("moduleName", "it")
             raise HostError("host.program.missing", f"there is no program {program}", cure=f"install {what}")
 

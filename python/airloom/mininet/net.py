@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from airloom.mininet import checks, verdict_files
+from airloom.mininet.default_switch import DefaultSwitch
 from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.link import Intf, Link
 from airloom.mininet.log import debug, info, lg, output, warn
@@ -17,13 +18,13 @@ from airloom.mininet.node import (
     DefaultController,
     DefaultControllers,
     Host,
-    LearningSwitch,
     Node,
     NullController,
     OVSSwitch,
     Switch,
 )
 from airloom.mininet.nodelib import NAT
+from airloom.mininet.parameters import OF_OPEN_SWITCH, note_unused
 from airloom.mininet.session import current
 from airloom.mininet.term import makeTerms
 from airloom.mininet.topo import Topo
@@ -61,6 +62,7 @@ class Mininet:
         ):
             if asked:
                 raise Unsupported(f"Mininet({word}={asked})", why)
+        note_unused("Mininet", {"listenPort": listenPort}, ())
         self.topo, self.switch, self.host, self.controller = topo, switch, host, controller
         self.link, self.intf = link, intf
         self.ipBase = ipBase
@@ -101,16 +103,20 @@ class Mininet:
 
     def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
         """Adds a switch."""
-        made = (cls or self.switch or self._defaultSwitch())(name, **params)
+        made = (cls or self.switch or self._defaultSwitch(params))(name, **params)
         self.switches.append(made)
         self.nameToNode[name] = made
         return made
 
-    def _defaultSwitch(self) -> type[Switch]:
-        """Returns the engine's switch, or Open vSwitch if ``controller`` is set (even to None)."""
+    def _defaultSwitch(self, params: dict[str, Any]) -> type[Switch]:
+        """Returns the switch that is of the engine until its flow table is used, or Open vSwitch if
+        ``controller`` is set (even to None) or a parameter needs it.
+        """
+        if any(params.get(word) for word in ("stp", "rstp", *OF_OPEN_SWITCH)):
+            return OVSSwitch
         chosen = self.controller is not DefaultController
         chosen |= any(type(one) not in DefaultControllers for one in self.controllers)
-        return OVSSwitch if chosen else LearningSwitch
+        return OVSSwitch if chosen else DefaultSwitch
 
     def addController(self, name: Any = "c0", controller: Any = None, **params: Any) -> Any:
         """Adds a controller; returns it, or None without one."""
@@ -269,12 +275,7 @@ class Mininet:
         if not links:
             raise Misused("link", f"no link joins {src} and {dst}")
         for link in links:
-            link.carry(status == "up")
-            for intf in (link.intf1, link.intf2):
-                if not isinstance(intf.node, LearningSwitch):
-                    intf.carry(status == "up")
-                    if status == "up":
-                        intf.awaitCarrier()
+            link.configStatus(status == "up")
 
     # Start and stop
 
@@ -472,31 +473,11 @@ class Mininet:
     pingAllFull = checks.pingAllFull
     pingPairFull = checks.pingPairFull
     iperf = checks.iperf
+    runCpuLimitTest = checks.runCpuLimitTest
     _parsePing = staticmethod(checks.parsePing)
     _parsePingFull = staticmethod(checks.parsePingFull)
     _parseIperf = staticmethod(checks.parseIperf)
     _iperfVals = staticmethod(checks.iperfVals)
-
-    def runCpuLimitTest(self, cpu: float, duration: int = 5) -> list[float]:
-        """Runs a busy loop on every host for ``duration`` s; returns percent of all CPUs."""
-        info(f"*** Testing CPU {cpu * 100:.0f}% bandwidth limit\n")
-        for host in self.hosts:
-            host.cmd("while true; do a=1; done &")
-        time.sleep(1)
-        before = [host.cpuSeconds() for host in self.hosts]
-        began = time.monotonic()
-        time.sleep(duration)
-        span = time.monotonic() - began
-        from airloom.mininet.util import numCores
-
-        shares = [
-            100 * (host.cpuSeconds() - used) / span / numCores()
-            for host, used in zip(self.hosts, before, strict=True)
-        ]
-        for host in self.hosts:
-            host.cmd("kill $!")
-        output(f"*** Results: {[round(share, 2) for share in shares]}\n")
-        return shares
 
 
 __all__ = ["VERSION", "Mininet"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from airloom.errors import ScenarioError
+from airloom.host import files
 from airloom.mininet import hook
 from airloom.mininet.cli import CLI
 from airloom.mininet.errors import Misused, Unsupported
@@ -180,7 +181,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
 def network(options: argparse.Namespace, tests: dict[str, Callable[..., Any]] | None = None) -> Mininet:
     """Returns the network of the options; nodes and links exist, nothing is started."""
     choices = {name: dict(words) for name, words in _CHOICES.items()}
-    for file in [file for files in options.custom for file in files.split(",")]:
+    for file in [file for listed in options.custom for file in listed.split(",")]:
         for name, value in _read(file).items():
             if name in _CUSTOM:
                 choices[_CUSTOM[name]].update(value)
@@ -255,11 +256,17 @@ def main(arguments: Sequence[str]) -> None:
     info(f"completed in {time.monotonic() - began:.3f} seconds\n")
 
 
+_LARGEST = 16 << 20
+"""Octets of a --custom file."""
+
+
 def _read(file: str) -> dict[str, Any]:
     """Returns the names that a --custom file defines."""
-    if not Path(file).is_file():
-        raise ScenarioError("mn.file", f"there is no file {file}")
+    try:
+        text = files.content(file, _LARGEST)
+    except OSError as error:
+        raise ScenarioError("mn.file", f"there is no file {file}: {error.strerror or error}") from None
     hook.install()
     found: dict[str, Any] = {"__name__": Path(file).stem, "__file__": file}
-    exec(compile(Path(file).read_text(), file, "exec"), found)
+    exec(compile(text, file, "exec"), found)
     return found

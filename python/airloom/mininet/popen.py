@@ -27,8 +27,10 @@ class NodePopen:
         stderr: Any = PIPE,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        more: Mapping[str, str] | None = None,
         text: bool = False,
     ) -> None:
+        """``env``: all variables; ``more``: variables beside those of the node."""
         self.args = args
         self.returncode: int | None = None
         self.stdin: IO[Any] | None = None
@@ -56,7 +58,7 @@ class NodePopen:
             try:
                 self._process = handle.start(
                     args,
-                    env=env,
+                    env=more if env is None else env,
                     bare=env is not None,
                     folder=cwd or os.getcwd(),
                     stdin=ends[0],

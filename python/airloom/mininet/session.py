@@ -1,312 +1,37 @@
 """The session of a process: one live emulation that all its networks share.
 
-Mininet's objects work as soon as they are created: a host runs commands before it has a link, and
-links can be added while others carry traffic. The emulation opens with the first node and closes
-after the last, or when the process ends.
+It opens with the first node and closes after the last, or when the process ends.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
-from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Network
-from pathlib import Path
-from typing import Any
 
-from airloom.errors import HostError
-from airloom.host import privilege
-from airloom.mininet import interfaces
-from airloom.mininet.errors import Misused
-from airloom.mininet.log import debug
-from airloom.mininet.nat import ExternalAccess
+from airloom.lab.server import LiveServer
+from airloom.mininet.emulation import Session
+from airloom.mininet.standing import NODES, SWITCHES
+from airloom.mininet.terminals import Terminals, name_of_script
 from airloom.nodes import doctor
-from airloom.nodes.kinds.netns import NetnsNode
-from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
-from airloom.planning.plan import NodePlan, OpenVSwitchPlan, Plan
-from airloom.runs import evidence
-from airloom.runs.emulation import World
-from airloom.runs.host_monitor import HostWatch
-from airloom.scenario.model import Limits, Scenario
-from airloom.verdict import Verdict, judge
-
-_SHARED = (Path("/tmp"), Path("/var/tmp"))
-"""Folders shared with the host: Mininet scripts pass results through /tmp."""
-_SWITCH = {"switch": {"ageing_ns": 300_000_000_000, "addresses": 8192}}
-
-_LINK_COUNTS = ("entered", "left", "duplicated", "corrupted", "reordered", "marked", "queue_highest")
-
-
-def _frames(counted: Any, count: str) -> str:
-    """Says a count of a port or link of the ledger."""
-    return f"{counted[count]} frames, {counted[f'{count}_octets']} octets"
-
-
-class Port:
-    """A node's interface as a port of the engine."""
-
-    def __init__(self, name: str, host: str, tap: interfaces.Tap) -> None:
-        self.name = name
-        self.host = host
-        self.tap = tap
-
-
-class Session:
-    """The emulation and its nodes."""
-
-    def __init__(self) -> None:
-        self._stack = contextlib.ExitStack()
-        self.process = os.getpid()
-        """Owner's PID: a forked process lacks the threads that communicate with the nodes."""
-        self._hosts: dict[str, NetnsNode] = {}
-        self._in_machine: set[str] = set()
-        """Hosts in the host machine's network namespace."""
-        self._external_access: dict[str, ExternalAccess] = {}
-        self._switches: set[str] = set()
-        self._ports: dict[str, Port] = {}
-        self._paths: dict[str, tuple[str, str]] = {}
-        """Links between two switches, each with the two switches."""
-        self._count = 0
-        self._run_folders = {f"/run/{one.name}/.keep": "" for one in Path("/run").iterdir() if one.is_dir()}
-        """Each host has its own /run, with the machine's folders that daemons expect."""
-        plan = Plan(Scenario(name="mininet"), 1, {}, {}, {}, {})
-        self.world = self._stack.enter_context(
-            World(plan, visible=[path for path in _SHARED if path.is_dir()])
-        )
-        self._watch = self._stack.enter_context(HostWatch(self.world))
-        self._stack.callback(self._close_external_access)
-        self.world.begin()
-
-    # Nodes
-
-    def add_host(self, name: str, cpu: float | None, machine_network: bool = False) -> NetnsNode:
-        """Adds a node without interfaces, or one in the host machine's network namespace."""
-        self._must_be_free(name)
-        if machine_network and privilege.ensure(restart=False) != "root":
-            raise HostError(
-                "host.privilege", f"node {name} stands in the machine's own network", cure="run as root"
-            )
-        plan = NodePlan(
-            name=name,
-            kind="netns",
-            interfaces=(),
-            routes=(),
-            forwarding=False,
-            cpu=cpu,
-            files={} if machine_network else self._run_folders,
-            # As in Mininet, where hosts have the kernel's default: IPv6 is enabled.
-            sysctl={"net.ipv6.conf.default.disable_ipv6": "0"},
-            machine_network=machine_network,
-        )
-        handle = self.world.add_node(plan)
-        assert isinstance(handle, NetnsNode)
-        self._hosts[name] = handle
-        if machine_network:
-            self._in_machine.add(name)
-        network = "the machine's network" if machine_network else "a network of its own"
-        share = "" if cpu is None else f", at most {cpu:g} processors"
-        debug(f"*** {name}: node in {network}{share}\n")
-        return handle
-
-    @property
-    def reaches_machine(self) -> bool:
-        """True if a node connects the network to the host machine's network."""
-        return bool(self._in_machine)
-
-    def open_external_access(self, name: str, subnet: IPv4Network) -> ExternalAccess:
-        """Connects a node to the host machine's network, for packets from ``subnet``."""
-        made = ExternalAccess(name, self._hosts[name].namespace.fileno(), subnet)
-        self._external_access[name] = made
-        return made
-
-    def _close_external_access(self) -> None:
-        while self._external_access:
-            self._external_access.popitem()[1].close()
-
-    def add_openvswitch(self, name: str) -> OpenVSwitchNode:
-        """Adds an Open vSwitch node without bridges."""
-        self._must_be_free(name)
-        plan = NodePlan(
-            name=name,
-            kind="openvswitch",
-            interfaces=(),
-            routes=(),
-            forwarding=False,
-            cpu=None,
-            files={},
-            sysctl={},
-            openvswitch=OpenVSwitchPlan(),
-        )
-        handle = self.world.add_node(plan)
-        assert isinstance(handle, OpenVSwitchNode)
-        self._hosts[name] = handle
-        debug(f"*** {name}: node with an Open vSwitch\n")
-        return handle
-
-    def open_switches(self) -> list[str]:
-        """Returns the names of the Open vSwitch nodes."""
-        return [name for name, handle in self._hosts.items() if isinstance(handle, OpenVSwitchNode)]
-
-    def add_switch(self, name: str) -> str:
-        """Adds a learning switch; returns its name in the engine, which is never reused."""
-        self._must_be_free(name)
-        self._switches.add(name)
-        self._count += 1
-        engine_name = f"{name}.{self._count}"
-        self.world.engine.add_switch(engine_name, _SWITCH)
-        debug(f"*** {name}: learning switch {engine_name} of the engine\n")
-        return engine_name
-
-    def drop(self, name: str) -> None:
-        """Ends a node or a switch; the end of the last one closes the emulation."""
-        if name in self._external_access:
-            self._external_access.pop(name).close()
-        if name in self._hosts:
-            del self._hosts[name]
-            self._in_machine.discard(name)
-            self.world.drop_node(name)
-        debug(f"*** {name}: ended\n")
-        self._switches.discard(name)
-        if not self._hosts and not self._switches:
-            close()
-
-    def wake(self, names: list[str]) -> None:
-        """Prepares these hosts for programs."""
-        for name in names:
-            self._hosts[name].wake()
-            debug(f"*** {name}: ready for programs\n")
-
-    # Interfaces and links
-
-    def plug(self, host: str, interface: str) -> Port:
-        """Adds an interface to a host."""
-        self._count += 1
-        name = f"{host}:{interface}.{self._count}"
-        # The machine's network outlives the host, so its interface must end with the descriptor.
-        keep = host not in self._in_machine
-        tap = interfaces.make_tap(self._hosts[host].namespace.fileno(), interface, keep)
-        node = self._hosts[host]
-        transit = isinstance(node, OpenVSwitchNode)
-        self.world.engine.add_tap_port(name, tap.descriptor, transit, node.needs_checksums)
-        port = self._ports[name] = Port(name, host, tap)
-        debug(f"*** {interface}: port {name} of the engine\n")
-        return port
-
-    def move(self, port: Port, interface: str, host: str) -> None:
-        """Moves an interface, by its current name, with its link to another node."""
-        if port.host != host:
-            old, new = (self._hosts[name].namespace.fileno() for name in (port.host, host))
-            interfaces.move_interface(old, new, interface)
-            port.host = host
-
-    def unplug(self, port: Port) -> None:
-        """Removes an interface from its host."""
-        self._detach(port)
-        interfaces.remove_tap(port.tap)
-
-    def release(self, port: Port) -> None:
-        """Leaves the removal of an interface to the end of its host's namespace."""
-        self._detach(port)
-        os.close(port.tap.descriptor)
-
-    def _detach(self, port: Port) -> None:
-        del self._ports[port.name]
-        debug(f"*** {port.tap.name}: no port of the engine any more\n")
-        if self.world.running:
-            self.world.engine.detach(port.name)
-
-    def join(
-        self, label: str, a: str, b: str, forward: Mapping[str, Any], backward: Mapping[str, Any]
-    ) -> str:
-        """Links two ports or switches, by their engine names; returns the link's engine name."""
-        self._count += 1
-        name = f"{label}.{self._count}"
-        self.world.engine.connect(name, a, b, dict(forward), dict(backward))
-        debug(f"*** {name}: link between {a} and {b}\n")
-        return name
-
-    def bridge(self, link: str, a: str, b: str) -> None:
-        """Records a link between two switches; raises an error if it would close a loop."""
-        beside: dict[str, list[str]] = {}
-        for x, y in self._paths.values():
-            beside.setdefault(x, []).append(y)
-            beside.setdefault(y, []).append(x)
-        reached, further = {a}, [a]
-        while further:
-            new = [there for there in beside.get(further.pop(), ()) if there not in reached]
-            reached.update(new)
-            further += new
-        if b in reached:
-            raise Misused(
-                "loop",
-                f"the link between {a} and {b} closes a loop of switches, in which learning switches "
-                "would send broadcasts round for ever",
-                cure="take the link out, or use OVSBridge with stp=True, or OVSSwitch and a controller that "
-                "knows of loops",
-            )
-        self._paths[link] = (a, b)
-
-    def unbridge(self, link: str) -> None:
-        """Removes the record of a link between two switches."""
-        self._paths.pop(link, None)
-
-    # Verdict
-
-    def verdict(self) -> Verdict:
-        """Returns the verdict on everything measured until now."""
-        engine = self.world.engine
-        ledger = evidence.with_kernel_drops(engine.ledger(), self._counters())
-        ledger["unresolved"] = self.world.neighbours_refused()
-        full = self.world.full_sockets()
-        notes = list(self.world.notes)
-        return judge(evidence.gathered(ledger, engine.lateness(), full, self._watch, notes=notes), Limits())
-
-    def counts(self) -> Iterator[str]:
-        """Yields what passed the ports and links until now, a line for each count."""
-        ledger = self.world.engine.ledger()
-        for name, port in ledger["ports"].items():
-            for count in ("offered", "delivered"):
-                yield f"port {name}: {count} {_frames(port, count)}"
-            for reason, frames in port["dropped"].items():
-                yield f"port {name}: dropped as {reason} {frames} frames"
-        for name, link in ledger["links"].items():
-            for way, counted in link.items():
-                for count in _LINK_COUNTS:
-                    yield f"link {name} {way}: {count.replace('_', ' ')} {_frames(counted, count)}"
-                for reason, frames in counted["dropped"].items():
-                    yield f"link {name} {way}: dropped as {reason} {frames} frames"
-
-    def _counters(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Returns the interface counters of the hosts' kernels, by port name."""
-        read = self.world.counters()
-        found: dict[str, dict[str, dict[str, int]]] = {}
-        for port in self._ports.values():
-            counted = read.get(port.host, {}).get(port.tap.name)
-            if counted is not None:
-                found.setdefault(port.host, {})[port.name.partition(":")[2]] = counted
-        return found
-
-    def close(self) -> None:
-        """Ends all remaining nodes."""
-        self._stack.close()
-
-    def _must_be_free(self, name: str) -> None:
-        if name in self._hosts or name in self._switches:
-            raise Misused(
-                "name", f"there is a node {name} already", cure="stop the network before, or rename"
-            )
-
+from airloom.runs import notebook
 
 _session: Session | None = None
 
 
 def session() -> Session:
-    """Returns the session; opens one if there is none."""
+    """Returns the session; opens one, also to other terminals, if there is none."""
     global _session
     if _session is None:
-        doctor.require_basics(restart=True)
-        _session = Session()
+        # A notebook would lose its cells.
+        doctor.require_basics(restart=not notebook.is_here())
+        opened = Session(close)
+        try:
+            door = Terminals(opened)
+            opened.at_close(LiveServer(name_of_script(), door, door).close)
+        except BaseException:
+            opened.close()
+            raise
+        _session = opened
     return _session
 
 
@@ -321,8 +46,9 @@ def close() -> None:
     old, _session = _session, None
     if old is not None and old.process == os.getpid():
         old.close()
+        # A network that could not be made has never stopped its nodes.
+        NODES.clear()
+        SWITCHES.clear()
 
 
 atexit.register(close)
-
-__all__ = ["Port", "Session", "close", "current", "session"]

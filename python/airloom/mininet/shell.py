@@ -22,22 +22,32 @@ END_OF_INPUT = "\x04"
 _TIMEOUT = 30.0
 """Timeout in seconds until a shell is ready."""
 _PIECE = 1 << 16
+BASH = ("bash", "--noprofile", "--norc", "--noediting", "-i")
 
 
 class Shell:
     """bash in a node, with our end of its pseudo-terminal."""
 
-    def __init__(self, name: str, handle: NodeHandle) -> None:
+    def __init__(
+        self,
+        name: str,
+        handle: NodeHandle,
+        env: Mapping[str, str],
+        folder: str,
+        shells: Sequence[Sequence[str]] = (BASH,),
+    ) -> None:
+        """``shells``: commands that start one; the first that the node has is taken."""
         self._name = name
         near, far = os.openpty()
         self.descriptor = near
         try:
             _plain(far)
-            self.process = start_on(
+            self.process = start_first(
                 far,
                 handle,
-                ["bash", "--noprofile", "--norc", "--noediting", "-i"],
-                {"PS1": SENTINEL, "PS2": "", "PROMPT_COMMAND": "", "HISTFILE": "", "TERM": "dumb"},
+                shells,
+                folder,
+                {**env, "PS1": SENTINEL, "PS2": "", "PROMPT_COMMAND": "", "HISTFILE": "", "TERM": "dumb"},
             )
         except BaseException:
             os.close(near)
@@ -47,7 +57,7 @@ class Shell:
         self._until_ready()
         # Without job control, reports on background jobs do not mix with the output of commands.
         # A ^D that comes after the end of its program does not end the shell.
-        self.write("unset HISTFILE PROMPT_COMMAND; set +m +o history -o ignoreeof\n")
+        self.write("unset HISTFILE PROMPT_COMMAND; set +m -o ignoreeof; set +o history 2>/dev/null\n")
         self._until_ready()
 
     @property
@@ -113,12 +123,34 @@ class Shell:
             seen += piece
 
 
-def start_on(terminal: int, handle: NodeHandle, words: Sequence[str], env: Mapping[str, str]) -> Process:
-    """Starts a node's program in the script's folder, on its own pseudo-terminal."""
+def start_first(
+    terminal: int,
+    handle: NodeHandle,
+    commands: Sequence[Sequence[str]],
+    folder: str,
+    env: Mapping[str, str],
+) -> Process:
+    """Starts the first of some programs that the node has."""
+    for words in commands[:-1]:
+        with contextlib.suppress(RunError):
+            return start_on(terminal, handle, words, env, folder)
+    if len(commands) > 1:
+        # The shell of busybox edits lines, with sequences of its own around the prompt, unless the
+        # terminal has whole lines without echo.
+        attributes = termios.tcgetattr(terminal)
+        attributes[3] |= termios.ICANON
+        termios.tcsetattr(terminal, termios.TCSANOW, attributes)
+    return start_on(terminal, handle, commands[-1], env, folder)
+
+
+def start_on(
+    terminal: int, handle: NodeHandle, words: Sequence[str], env: Mapping[str, str], folder: str | None = None
+) -> Process:
+    """Starts a node's program on its own pseudo-terminal, by default in the script's folder."""
     return handle.start(
         words,
         env=env,
-        folder=os.getcwd(),
+        folder=folder or os.getcwd(),
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,

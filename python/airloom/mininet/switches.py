@@ -9,18 +9,24 @@ import time
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
+from airloom.mininet import link_queue
 from airloom.mininet.controllers import DefaultControllers
 from airloom.mininet.errors import NO_FLOW_TABLES, Misused, Unsupported
 from airloom.mininet.hosts import Node
 from airloom.mininet.log import warn
 from airloom.mininet.loopback import Loopback
+from airloom.mininet.parameters import OF_NODE, OF_OPEN_SWITCH, OF_SWITCH, note, note_unused
 from airloom.mininet.session import current, session
 from airloom.mininet.shell import Shell
+from airloom.mininet.standing import SWITCHES
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
 from airloom.nodes.network.controller_proxy import Line
 from airloom.planning.plan import BridgePlan, BridgePortPlan
 
+_RECONNECT = 1000
+_LEAST_BACKOFF = 1000
+"""Least value of ``max_backoff`` in ms that Open vSwitch's database accepts."""
 _LOGS = Path("/tmp")
 _REAL = "switch=OVSSwitch"
 _UNDECIDED = re.compile(
@@ -34,6 +40,10 @@ class Switch(Node):
 
     portBase = 1
     dpidLen = 16
+    is_switch = True
+    standing_switches: ClassVar[dict[str, Switch]] = SWITCHES
+    """All switches that have not been terminated, by name."""
+    _parameters = OF_NODE | OF_SWITCH
 
     def __init__(
         self, name: str, dpid: str | None = None, opts: str = "", listenPort: int | None = None, **params: Any
@@ -44,8 +54,26 @@ class Switch(Node):
         self.opts, self.listenPort = opts, listenPort
         self.started = False
         super().__init__(name, **params)
+        note_unused(
+            f"{type(self).__name__} {name}", {"opts": opts or None, "listenPort": listenPort}, self._read
+        )
         self.controlIntf = Loopback(self)
         Node.addIntf(self, self.controlIntf, port=0)
+        self.standing_switches[self.name] = self
+
+    _read: ClassVar[frozenset[str]] = frozenset()
+    """Parameters beside its common ones that it reads."""
+
+    @property
+    def floods(self) -> bool:
+        """True: it learns."""
+        return True
+
+    def break_loop(self) -> None:
+        """Ends its flooding in a loop of switches if only a default made it flood: nothing is to be done."""
+
+    def open_for_program(self) -> None:
+        """Prepares the switch for a program of another terminal: nothing is to be done."""
 
     def defaultDpid(self, dpid: str | None = None) -> str:
         """Returns the datapath ID: as given, or the number in the name; 16 hexadecimal digits."""
@@ -73,12 +101,22 @@ class Switch(Node):
         """Returns the loopback interface."""
         return self.controlIntf
 
+    def terminate(self) -> None:
+        """Removes the switch."""
+        self.standing_switches.pop(self.name, None)
+        super().terminate()
+
 
 class LearningSwitch(Switch):
     """A learning switch of the engine; without a node, so it runs no programs."""
 
+    in_engine = True
+
     def __init__(self, name: str, **params: Any) -> None:
         self.engineName = ""
+        for word in sorted(OF_OPEN_SWITCH & params.keys()):
+            note(f"{type(self).__name__} {name}: {word} has no effect: only an Open vSwitch has it")
+            del params[word]
         for word in ("stp", "rstp"):
             if params.get(word):
                 raise Unsupported(
@@ -110,6 +148,22 @@ class LearningSwitch(Switch):
             f"{self.name}: a command in a switch", "switches of the engine have no shell", cure=_REAL
         )
 
+    def cmd(self, *args: Any, **kwargs: Any) -> str:
+        """Runs ``tc qdisc show``, which the engine answers, or another command as :meth:`otherCmd` does."""
+        words = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        request = link_queue.request_of(link_queue.words_of(" ".join(map(str, words))))
+        if request is None:
+            return self.otherCmd(*args, **kwargs)
+        intfs = [one for one in self.intfList() if one.link is not None]
+        intfs = [one for one in intfs if request.device in (None, one.name)]
+        if not intfs:
+            return f'Cannot find device "{request.device}"\n'
+        return link_queue.answer(request, intfs)
+
+    def otherCmd(self, *args: Any, **kwargs: Any) -> str:
+        """Not supported: any command but those that the engine answers."""
+        return super().cmd(*args, **kwargs)
+
     def sendCmd(self, *args: Any, **kwargs: Any) -> None:
         """Not supported."""
         what = " ".join(str(arg) for arg in args)
@@ -138,6 +192,7 @@ class LearningSwitch(Switch):
 
     def terminate(self) -> None:
         """Removes the switch."""
+        self.standing_switches.pop(self.name, None)
         if self.engineName:
             self.engineName = ""
             self.deleteIntfs()
@@ -177,7 +232,7 @@ class OVSSwitch(Switch):
         datapath: str = "kernel",
         inband: bool = False,
         protocols: str | None = None,
-        reconnectms: int = 1000,
+        reconnectms: int = _RECONNECT,
         stp: bool = False,
         rstp: bool = False,
         batch: bool = False,
@@ -188,11 +243,18 @@ class OVSSwitch(Switch):
         if inband:
             raise Unsupported(f"{type(self).__name__}({name!r}, inband=True)", "controllers are out of band")
         self.failMode, self.datapath, self.protocols = failMode, datapath, protocols
-        self.reconnectms, self.stp, self.rstp = reconnectms, bool(stp), bool(rstp)
+        self.stp, self.rstp = bool(stp), bool(rstp)
+        if reconnectms != _RECONNECT:
+            note_unused(f"{type(self).__name__} {name}", {"reconnectms": reconnectms}, ())
         super().__init__(name, **params)
 
     def _stand(self) -> None:
         self._handle = session().add_openvswitch(self.name)
+
+    @property
+    def floods(self) -> bool:
+        """True if it forwards by itself, and has no spanning tree."""
+        return self.failMode == "standalone" and not (self.stp or self.rstp)
 
     @property
     def handle(self) -> OpenVSwitchNode:
@@ -303,11 +365,13 @@ class UserSwitch(OVSSwitch):
     """
 
     failover = True
+    _read = frozenset(("opts",))
 
     def __init__(self, name: str, dpopts: str = "", **kwargs: Any) -> None:
         self._log: Path | None = None
         self._told: TextIO
         super().__init__(name, **kwargs)
+        note_unused(f"UserSwitch {name}", {"dpopts": dpopts or None}, ())
 
     def start(self, controllers: Any) -> None:
         """Creates the bridge with its ports, and connects to the first controller."""
@@ -347,8 +411,7 @@ class UserSwitch(OVSSwitch):
         for word, column in (("inactivity-probe", "inactivity_probe"), ("max-backoff", "max_backoff")):
             given = re.search(rf"--{word}=([0-9]{{1,5}})(?![\w.])", self.opts)
             if given:
-                # The database refuses a longest pause below a second.
-                found[column] = str(max(1000, 1000 * int(given.group(1))))
+                found[column] = str(max(_LEAST_BACKOFF, 1000 * int(given.group(1))))
         return found
 
     def _forget_log(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from airloom.mininet.errors import Misused
 from airloom.mininet.util import irange, naturalSeq
-from airloom.scenario.topology.generators import MOST_LINKS, MOST_NODES
+from airloom.scenario.topology.graph import MOST_LINKS, MOST_NODES
 
 
 class MultiGraph:

@@ -296,9 +296,10 @@ def ensureRoot() -> None:
     """Exits unless the script may create network namespaces."""
     from airloom.errors import LabError
     from airloom.nodes import doctor
+    from airloom.runs import notebook
 
     try:
-        doctor.require_basics()
+        doctor.require_basics(restart=not notebook.is_here())
     except LabError as error:
         sys.exit(f"*** {error}")
 

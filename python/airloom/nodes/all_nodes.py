@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,9 +23,11 @@ from airloom.nodes.kinds.uml import UmlKind
 from airloom.nodes.network import neighbours
 from airloom.nodes.network.control_capture import ControlCapture
 from airloom.nodes.network.controller_proxy import Relay
+from airloom.nodes.network.unsent import Passed
 from airloom.nodes.process import scheduling
 from airloom.nodes.process.supervisor import Supervisor
-from airloom.planning.neighbours import settle
+from airloom.nodes.virtual_time import Pacer
+from airloom.planning.links.neighbours import settle
 from airloom.planning.plan import NodePlan, Plan, shares_of
 from airloom.units.text import of_nodes
 
@@ -33,6 +35,9 @@ KINDS: dict[str, type[Kind]] = {
     kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind, UmlKind, QemuKind)
 }
 """All kinds by their name in a scenario."""
+
+FEW = 256
+"""Most nodes of which also those without programs are asked what their network layers have passed on."""
 
 
 class Nodes:
@@ -47,6 +52,7 @@ class Nodes:
         on_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
         control: ControlCapture | None = None,
+        pacer: Pacer | None = None,
     ) -> None:
         self._advice: list[str] = []
         self._weighs = False
@@ -66,6 +72,7 @@ class Nodes:
             log_path,
             control,
             KernelRadios(plan.nodes.values()),
+            pacer,
         )
         self._kinds: list[Kind] = []
         self._refused = 0
@@ -150,9 +157,11 @@ class Nodes:
         return {name: words for name, words in found.items() if words is not None}
 
     def announce(self, hosts: dict[str, str]) -> None:
-        """Sets the host names and addresses for nodes created from now on."""
-        if hosts:
-            self._site.supervisor.common_files({"/etc/hosts": hosts_file(hosts)})
+        """Sets the host names and addresses that nodes on this machine's kernel resolve.
+
+        Without any, too: nodes that are there get no file of their own later.
+        """
+        self._site.supervisor.common_files({"/etc/hosts": hosts_file(hosts)})
 
     def settle(self) -> None:
         """Waits until all nodes can run programs and are reachable."""
@@ -181,6 +190,18 @@ class Nodes:
             for name, guest in kind.shared.items()
         }
 
+    def change(self, plan: NodePlan) -> None:
+        """Gives a running node the interfaces, addresses and routes of a plan."""
+        kind = self._nodes[plan.name].kind
+        next(one for one in self._kinds if one.name == kind).change(plan)
+
+    def forget_neighbours(self) -> None:
+        """Makes the nodes on this machine's kernel ask for the addresses of their neighbours anew."""
+        for node in self._nodes.values():
+            if isinstance(node, NetnsNode) and node.state == "up":
+                with translated():
+                    node.namespace.forget_neighbours()
+
     def drop(self, name: str) -> None:
         """Removes a node while the others stay up."""
         handle = self._nodes.pop(name)
@@ -195,17 +216,21 @@ class Nodes:
 
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
         """The counters of all nodes; all interfaces are read at about the same time."""
-        local = {
-            name: node
-            for name, node in self._nodes.items()
-            if isinstance(node, NetnsNode) and not KINDS[node.kind].properties.own_kernel
-        }
-        with translated():
-            read = _engine.counters_of([node.namespace for node in local.values()])
-        counted = dict(zip(local, read, strict=True))
+        counted = self.counters_here(self._nodes)
         return {
             name: counted[name] if name in counted else node.counters() for name, node in self._nodes.items()
         }
+
+    def counters_here(self, names: Iterable[str]) -> dict[str, dict[str, dict[str, int]]]:
+        """The counters of those of the nodes whose kernel is this machine's."""
+        local = {
+            name: node
+            for name in names
+            if isinstance(node := self._nodes[name], NetnsNode) and not KINDS[node.kind].properties.own_kernel
+        }
+        with translated():
+            read = _engine.counters_of([node.namespace for node in local.values()])
+        return dict(zip(local, read, strict=True))
 
     def full_sockets(self) -> dict[str, int]:
         """Per Open vSwitch port: frames lost because its socket buffer was full."""
@@ -223,8 +248,15 @@ class Nodes:
         return next((kind.relay for kind in self._kinds if isinstance(kind, OpenVSwitchKind)), None)
 
     def neighbours_refused(self) -> int:
-        """How often the host's neighbour table was full since bring-up."""
+        """How often this machine's neighbour table was full since bring-up, for whatever namespace."""
         return neighbours.refused() - self._refused
+
+    def passed(self) -> dict[str, Passed]:
+        """What the network layers of nodes have passed on, of those that can tell."""
+        # Each idle node costs a thread and a descriptor.
+        few = len(self._nodes) <= FEW
+        found = {name: node.passed(idle=few) for name, node in self._nodes.items()}
+        return {name: one for name, one in found.items() if one is not None}
 
     def close(self) -> None:
         """Ends all nodes. Tries every step and reports all failures in one error."""

@@ -6,15 +6,19 @@ Nothing is changed: each test creates its namespace or device in a child process
 from __future__ import annotations
 
 import fcntl
+import getpass
 import os
 import struct
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
+from airloom import extras
 from airloom.errors import HostError
-from airloom.host import binaries, idle_poll, privilege, programs, radios
+from airloom.extras import SERVES, Extra
+from airloom.host import binaries, idle_poll, namespace_cure, privilege, programs, radios
 from airloom.host.user_namespace import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
@@ -23,11 +27,16 @@ from airloom.host.user_namespace import (
     CLONE_NEWUSER,
     CLONE_NEWUTS,
     unshare,
+    why_one_user,
 )
 from airloom.nodes.all_nodes import KINDS
+from airloom.nodes.guests import accelerator, initramfs
+from airloom.nodes.kinds import qemu, uml
 from airloom.nodes.process.supervisor import Supervisor
+from airloom.scenario.model.base import BUILT
 
 TUN = Path("/dev/net/tun")
+_VIRTUAL = "virtual time"
 _TUNSETIFF, _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x400454CA, 0x0002, 0x1000, 0x4000
 
 
@@ -58,37 +67,73 @@ def examine() -> list[Finding]:
         _pressure(),
         _steal(),
         _idle(),
-        _device(
-            Path("/dev/kvm"), "hardware virtualization for `qemu` nodes", "enable VT-x or AMD-V, load kvm"
-        ),
+        _kvm(),
         _device(Path("/dev/vhost-net"), "faster network cards of `qemu` nodes", "modprobe vhost_net"),
         _radios(),
+        _guest_radios(),
+        _virtual_time(),
+        _regulatory(),
+        _users(),
         *(_program(*entry) for entry in PROGRAMS.items()),
         *(_kind(name) for name in KINDS),
+        *(_extra(name) for name in sorted(SERVES, reverse=True)),
     ]
 
 
 def lacking_basics(findings: list[Finding]) -> list[Finding]:
-    """The missing capabilities without which no run is possible."""
+    """The missing capabilities without which no run in wall time is possible."""
     return [finding for finding in findings if finding.need == "basic" and not finding.ok]
 
 
+def runs_in_virtual_time(findings: list[Finding]) -> bool:
+    """Whether a run in virtual time is possible, which needs no namespaces and no TAPs."""
+    needed = {"airloom-init", "engine", _VIRTUAL}
+    return needed <= {finding.name for finding in findings if finding.ok}
+
+
 def require_basics(
-    *, restart: bool = False, taps: bool = True, shares: Mapping[str, float] | None = None
+    *,
+    restart: bool = False,
+    taps: bool = True,
+    shares: Mapping[str, float] | None = None,
+    namespaces: bool = True,
 ) -> None:
     """Raises :class:`HostError` for the first missing required capability. Call before a run.
 
     Without root privileges this process enters a user namespace. If it has threads, and ``restart``
-    is true, it re-executes itself for that. ``taps`` and ``shares`` are those of the run's
-    :class:`~airloom.planning.plan.Plan`.
+    is true, it re-executes itself for that. ``namespaces`` is false for a run in virtual time, which can
+    do without. See :func:`require_for`.
     """
-    privilege.ensure(restart=restart, taps=taps)
-    needed = [_namespaces(), *([_tap()] if taps else []), _own("airloom-init")]
+    if privilege.ensure(restart=restart, taps=taps, namespaces=namespaces) == "none":
+        needed = [_own("airloom-init")]
+    else:
+        needed = [_namespaces(), *([_tap()] if taps else []), _own("airloom-init")]
     for finding in lacking_basics(needed):
         raise HostError("host.lacks", f"{finding.name}: {finding.detail}", cure=finding.cure)
     if shares:
         with Supervisor() as supervisor:
             supervisor.require_shares(shares)
+
+
+class Needs(Protocol):
+    """What a run needs of this machine: a plan, or an experiment of several."""
+
+    @property
+    def has_taps(self) -> bool:
+        """Whether it has TAPs of this machine."""
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The shares of a processor that nodes are limited to."""
+
+    @property
+    def virtual(self) -> bool:
+        """Whether it is in virtual time."""
+
+
+def require_for(run: Needs, *, restart: bool = False) -> None:
+    """Raises :class:`HostError` for the first capability that a run needs and this machine lacks."""
+    require_basics(restart=restart, taps=run.has_taps, shares=run.shares, namespaces=not run.virtual)
 
 
 PROGRAMS = {
@@ -167,7 +212,7 @@ def _namespaces() -> Finding:
         error is None,
         "basic",
         how if error is None else f"refused: {error}",
-        "run as root, or sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000",
+        namespace_cure.cure(),
         "nodes",
     )
 
@@ -203,7 +248,7 @@ def _user_namespaces() -> Finding:
         error is None,
         "optional",
         "open to ordinary users" if error is None else f"refused: {error}",
-        "sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0",
+        namespace_cure.cure(),
         "running without root",
     )
 
@@ -275,12 +320,107 @@ def _device(path: Path, serves: str, cure: str) -> Finding:
     )
 
 
+def _kvm() -> Finding:
+    """A guest kernel is started for a trial: the device may be there where none starts."""
+    serves = "hardware virtualization for `qemu` nodes"
+    found = _device(accelerator.KVM, serves, "enable VT-x or AMD-V, load kvm")
+    if not found.ok:
+        return found
+    try:
+        tried = accelerator.of(qemu.program_of(), qemu.kernel_of(None).image)
+    except HostError as error:
+        detail = f"{found.detail}, not tried: {error.message}"
+        return replace(found, ok=False, detail=detail, cure=error.cure or "")
+    if tried.name == "kvm":
+        return replace(found, detail=f"{found.detail}, which starts a guest")
+    cure = "on a virtual machine, its host must allow nested virtualization; `qemu` nodes run in software"
+    return replace(found, ok=False, detail=tried.why, cure=cure)
+
+
 def _radios() -> Finding:
     found = radios.lack()
     serves = "`device: wlan` in nodes of kind `netns` and `container`"
     if found is None:
         return Finding("radios", True, "optional", "mac80211_hwsim", serves=serves)
     return Finding("radios", False, "optional", *found, serves)
+
+
+def _guest_radios() -> Finding:
+    name, serves = "802.11 in guests", "`device: wlan`, hostapd, mesh and batman-adv in nodes of kind `uml`"
+    cure = "airloom kernel build"
+    kernel = uml.built()
+    if not os.access(kernel, os.X_OK):
+        return Finding(name, False, "optional", f"there is no {kernel}", cure, serves)
+    try:
+        return Finding(name, True, "optional", f"{kernel} {uml.release_of(kernel)}", cure, serves)
+    except HostError as error:
+        return Finding(name, False, "optional", error.message, cure, serves)
+
+
+def _virtual_time() -> Finding:
+    serves = "`time: virtual`, which needs no namespaces"
+    try:
+        kernel = uml.kernel_of(BUILT)
+        uml.require_virtual_time(kernel)
+    except HostError as error:
+        return Finding(_VIRTUAL, False, "optional", error.message, error.cure or "", serves)
+    return Finding(_VIRTUAL, True, "optional", f"{kernel} {uml.release_of(kernel)}", serves=serves)
+
+
+def _regulatory() -> Finding:
+    found = initramfs.regulatory()
+    return Finding(
+        "regulatory database",
+        bool(found),
+        "optional",
+        found[0] if found else "not installed",
+        f"sudo apt-get install {initramfs.REGULATORY_PACKAGE}",
+        "access points and meshes at 5 GHz with `device: wlan`",
+    )
+
+
+def _users() -> Finding:
+    """Whether the programs of nodes can be several users."""
+    name, serves = "users in nodes", "programs that change their user without root, such as sshd"
+    why = None if os.geteuid() == 0 else why_one_user()
+    if why is None:
+        return Finding(name, True, "optional", "more than root", serves=serves)
+    cure = "sudo apt-get install uidmap"
+    if "range" in why:
+        user = getpass.getuser()
+        cure = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+    return Finding(name, False, "optional", f"root alone: {why}", cure, serves)
+
+
+def _extra(name: Extra) -> Finding:
+    """An extra of the Python package."""
+    try:
+        extras.require(name)
+    except HostError:
+        cure = f"{sys.executable} -m pip install 'airloom[{name}]'"
+        return Finding(f"extra {name}", False, "optional", "not installed", cure, SERVES[name])
+    return Finding(f"extra {name}", True, "optional", "installed", serves=SERVES[name])
+
+
+def summary(findings: list[Finding]) -> str:
+    """Returns in two sentences what works for this user, and what does not."""
+    who = "root" if os.geteuid() == 0 else "this user, without root"
+    lacking = [finding.name for finding in lacking_basics(findings)]
+    if lacking and runs_in_virtual_time(findings):
+        return (
+            f"For {who}, virtual time works: airloom run FILE --time virtual. "
+            f"In wall time nothing runs: {', '.join(lacking)} must be there first."
+        )
+    if lacking:
+        return f"Nothing runs for {who}: {', '.join(lacking)} must be there first."
+    kinds = [one.name.removeprefix("kind ") for one in findings if one.ok and one.name.startswith("kind ")]
+    missing = dict.fromkeys(f"{one.serves} ({one.name})" for one in findings if not one.ok)
+    if os.geteuid() != 0:
+        missing["real interfaces of this machine (root)"] = None
+    rest = f" Not for this user: {'; '.join(missing)}." if missing else " Nothing is missing."
+    return (
+        f"For {who}, wired and radio networks work, with nodes and switches of kind {', '.join(kinds)}.{rest}"
+    )
 
 
 def _in_child(trial: Callable[[], None]) -> str | None:

@@ -25,14 +25,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from airloom.errors import HostError
+from airloom.errors import HostError, RunError
 from airloom.measure.clock import ClockReading
 from airloom.nodes.kernel_radios import KernelRadios
+from airloom.nodes.network.unsent import Passed
 
 if TYPE_CHECKING:
     from airloom import _engine
     from airloom.nodes.network.control_capture import ControlCapture
     from airloom.nodes.process.supervisor import Supervisor
+    from airloom.nodes.virtual_time import Pacer
     from airloom.planning.plan import LinkPlan, NodePlan
 
 State = Literal["up", "paused", "stopped", "failed", "closed"]
@@ -135,8 +137,6 @@ class Footprint:
 
     resident: int
     """Octets of memory of its largest process, as top(1) shows them (``VmRSS``)."""
-    switches: int
-    """Context switches of its tasks so far, voluntary or not (``proc_pid_status(5)``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,8 @@ class Launch:
     """Whether ``stdin`` is a terminal that becomes the program's controlling terminal."""
     on_exit: Callable[[Exit], None] | None = None
     """Called with the program's exit, from any thread."""
+    own: bool = False
+    """Whether ``argv`` are words for the node's ``airloom-init`` itself, which has all rights in the node."""
 
 
 class Process(ABC):
@@ -203,6 +205,8 @@ class NodeHandle(ABC):
     """Interface name: its TAP; empty for kinds without engine ports."""
     vhost_sockets: Mapping[str, int] = {}
     """Interface name: vhost-user socket on which the engine serves the guest's network device."""
+    calendar_guest: int | None = None
+    """Number of its guest in the calendar; None in wall time."""
     needs_checksums: ClassVar[bool] = False
     """True if it hands octets on without a network stack that would complete a checksum."""
     monitors: Mapping[str, Monitor] = {}
@@ -249,9 +253,10 @@ class NodeHandle(ABC):
         stderr: int | Path | None = None,
         tty: bool = False,
         on_exit: Callable[[Exit], None] | None = None,
+        own: bool = False,
     ) -> Process:
         """Starts a program; the keywords are the fields of :class:`Launch`."""
-        return self.launch(Launch(argv, env or {}, bare, folder, stdin, stdout, stderr, tty, on_exit))
+        return self.launch(Launch(argv, env or {}, bare, folder, stdin, stdout, stderr, tty, on_exit, own))
 
     @abstractmethod
     def launch(self, launch: Launch) -> Process:
@@ -276,6 +281,19 @@ class NodeHandle(ABC):
     def datagrams_refused(self) -> int:
         """UDP datagrams lost to full socket buffers since the node was switched on."""
         return 0
+
+    def halted(self) -> frozenset[int]:
+        """Groups of processes of which one is stopped by a signal or a debugger, in its PID namespace, if
+        this can be seen.
+        """
+        return frozenset()
+
+    def passed(self, *, idle: bool = True) -> Passed | None:
+        """What its network layer has passed on, if it can tell.
+
+        ``idle``: also if no program has run in it.
+        """
+        return None
 
     @abstractmethod
     def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
@@ -312,7 +330,9 @@ class NodeHandle(ABC):
         """Processor time since the node came up."""
 
     def switches(self) -> dict[int, int]:
-        """Context switches to each running thread of the node, by thread; empty if not known."""
+        """Context switches of each running thread of the node, or of its machine, by thread; empty if not
+        known.
+        """
         return {}
 
     def within(self) -> Cpu | None:
@@ -320,7 +340,7 @@ class NodeHandle(ABC):
         return None
 
     def footprint(self) -> Footprint | None:
-        """Memory and context switches of its machine; None if it has none of its own."""
+        """Memory of its machine; None if it has none of its own."""
         return None
 
     def clock(self) -> ClockReading:
@@ -355,6 +375,8 @@ class Site:
     """Captures the control channels of switches; None without captures."""
     radios: KernelRadios = field(default_factory=KernelRadios)
     """The wireless devices of nodes without a kernel of their own."""
+    pacer: Pacer | None = None
+    """Lets virtual time pass; None in wall time."""
     merged: dict[int, _engine.IoTlb] = field(default_factory=dict)
     """Caches of translations that several guests share, by their number of entries."""
 
@@ -388,6 +410,13 @@ class Kind(ABC):
     @abstractmethod
     def settle(self) -> None:
         """Waits until all its nodes can run programs and are reachable. Needs the engine's ports."""
+
+    def change(self, plan: NodePlan) -> None:
+        """Gives one of its running nodes the interfaces, addresses and routes of a plan.
+
+        Its programs go on. ``taps`` of its handle are those of the plan afterwards.
+        """
+        raise RunError("node.change", f"node {plan.name} of kind {self.name} does not change while it runs")
 
     @abstractmethod
     def drop(self, name: str) -> None:

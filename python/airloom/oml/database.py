@@ -12,7 +12,8 @@ import itertools
 import math
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from airloom.errors import RunError
@@ -37,22 +38,33 @@ class Database:
         self._tables: dict[Schema, str] = {}
         self._start = 0.0
         """Start of the domain's time in seconds since 1970; set by the first :meth:`begin`."""
-        try:
+        with self._writing():
             self._connection = sqlite3.connect(path, check_same_thread=False, timeout=30)
-            with self._connection:
+        try:
+            with self._writing(), self._connection:
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute(
                     "CREATE TABLE IF NOT EXISTS _senders (name TEXT PRIMARY KEY, id INTEGER UNIQUE)"
                 )
                 self._table(EXPERIMENT)
+        except RunError:
+            self._connection.close()
+            raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Context manager: a failure of SQLite, such as a disk that is full, names the file."""
+        try:
+            yield
         except sqlite3.Error as error:
             raise RunError(
-                "oml.database", f"cannot be written: {error}", where=str(path), cure="give another --out"
-            ) from None
+                "oml.database", f"cannot be written: {error}", where=str(self.path),
+                cure="make room there, or give another --out",
+            ) from None  # fmt: skip
 
     def begin(self, header: Header, now: float) -> int:
         """Returns the number of a sender; the first one sets the start of the domain's time."""
-        with self._lock, self._connection:
+        with self._lock, self._writing(), self._connection:
             name = header.sender
             self._connection.execute(
                 "INSERT OR IGNORE INTO _senders VALUES (?, (SELECT COALESCE(MAX(id), 0) + 1 FROM _senders))",
@@ -69,7 +81,7 @@ class Database:
     def add(self, sender: int, header: Header, tuples: Iterable[Tuple], now: float) -> int:
         """Stores tuples of a sender in one transaction; returns how many."""
         count = 0
-        with self._lock, self._connection:
+        with self._lock, self._writing(), self._connection:
             for one in tuples:
                 client = one.time + header.start - self._start
                 place = (sender, one.sequence, client, now - self._start)
@@ -90,7 +102,12 @@ class Database:
         row = self._connection.execute(
             f"SELECT value FROM {METADATA} WHERE subject = '.' AND key = 'start_time'"
         ).fetchone()
-        return None if row is None else float(row[0])
+        try:
+            return None if row is None else float(row[0])
+        except (TypeError, ValueError):
+            raise RunError(
+                "oml.database", "its start_time is no number", where=str(self.path), cure="give another --out"
+            ) from None
 
     def _insert(self, table: str, place: tuple[int, int, float, float], values: Iterable[Value]) -> None:
         row = [None, *place, *values]

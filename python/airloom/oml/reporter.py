@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import HostError, RunError, ScenarioError, writing
+from airloom.host import output
 from airloom.oml.collector import PORT
 from airloom.oml.stream import EXPERIMENT, MOST_SCHEMAS, Header, Schema, Tuple, name_of
 from airloom.results import RunReader
@@ -105,6 +106,7 @@ def _destination(uri: str) -> Callable[[str], AbstractContextManager[Write]]:
 def _file(path: Path) -> Iterator[Write]:
     with writing(path, "oml.file", "the file", "free space, or give another folder"):
         path.parent.mkdir(parents=True, exist_ok=True)
+        output.refuse_others(path, output.OML, "give another folder")
         with path.open("wb") as sink:
             yield sink.write
 

@@ -23,7 +23,6 @@ vectors are refused.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -74,7 +73,7 @@ class Schema:
         """Returns the schema of ``NUMBER NAME FIELD:TYPE ...``."""
         number, _, rest = text.strip().partition(" ")
         name, *said = rest.split()[: MOST_FIELDS + 2] or [""]
-        if not (number.isascii() and number.isdecimal()) or int(number) >= MOST_SCHEMAS:
+        if not re.fullmatch(r"[0-9]{1,9}", number, re.ASCII) or int(number) >= MOST_SCHEMAS:
             raise StreamError(f"a schema has a number from 0 to {MOST_SCHEMAS - 1}")
         if not _NAME.fullmatch(name) or name.lower().startswith("sqlite_"):
             raise StreamError(f"{name[:40]!r} is not the name of a schema")
@@ -160,6 +159,8 @@ class Parser:
                 found = self._read(line.decode(errors="replace").removesuffix("\r"))
             except StreamError as error:
                 raise StreamError(f"line {self._line}: {error}") from None
+            except (ValueError, OverflowError):  # of whatever reads a value
+                raise StreamError(f"line {self._line}: not understood") from None
             if found is not None:
                 yield found
         if len(self._rest) > LONGEST_LINE:
@@ -247,7 +248,7 @@ def _read(text: str, kind: str) -> Value:
     if kind == "blob":
         try:
             return base64.b64decode(text, validate=True)
-        except binascii.Error:
+        except ValueError:  # binascii.Error, or characters that are not ASCII
             raise StreamError(f"{text[:40]!r} is not base64") from None
     return re.sub(r"\\([tnr\\])", lambda found: _ESCAPED[found[1]], text)
 

@@ -28,6 +28,7 @@ from typing import IO, Self
 from pydantic import ValidationError
 
 from airloom.errors import RunError, ScenarioError, writing
+from airloom.host import files, output
 from airloom.packs.manifest import FILE, SCHEMA, Manifest, Member
 from airloom.results.folder import disk
 
@@ -35,6 +36,9 @@ MOST_MEMBERS = 200_000
 LARGEST = 64 << 30
 """Octets of all members together, unpacked."""
 LARGEST_MANIFEST = 64 << 20
+_OF_A_MEMBER, _OF_THE_REST = 600, 1 << 20
+"""Octets of a manifest for each member, on average, and for all else: a manifest takes thirty times its
+size in memory, so a small archive has no large one."""
 _RATIO = 1032
 _LONGEST_NAME, _LONGEST_PART, _DEEPEST = 4000, 255, 64
 _CHUNK = 1 << 20
@@ -57,19 +61,20 @@ _BROKEN = (
 """What :mod:`zipfile` raises for damaged archives."""
 
 
-def write(path: Path, manifest: Manifest, files: Mapping[str, Path]) -> Manifest:
-    """Writes an archive of ``files`` (by member name) and returns its manifest with all digests.
+def write(path: Path, manifest: Manifest, places: Mapping[str, Path]) -> Manifest:
+    """Writes an archive of the files at ``places``, by member name; returns its manifest with all digests.
 
     Each file is copied in one pass, and its digest is that of the octets in the archive. An existing
-    ``path`` is replaced once the new archive is complete.
+    ``path`` is replaced once the new archive is complete, if it is a pack.
     """
+    output.refuse_others(path, output.PACK, "name another file with --out")
     with (
         disk(path.parent),
         tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as draft,
     ):
         try:
             with tempfile.TemporaryFile(dir=path.parent) as store:
-                manifest = _measured(manifest, files, store)
+                manifest = _measured(manifest, places, store)
                 _assemble(draft, manifest, store)
             os.chmod(draft.name, 0o644)
             os.replace(draft.name, path)
@@ -79,12 +84,12 @@ def write(path: Path, manifest: Manifest, files: Mapping[str, Path]) -> Manifest
     return manifest
 
 
-def _measured(manifest: Manifest, files: Mapping[str, Path], store: IO[bytes]) -> Manifest:
+def _measured(manifest: Manifest, places: Mapping[str, Path], store: IO[bytes]) -> Manifest:
     """Copies all files behind one another into ``store``, in order of their names."""
     members = {}
-    for name in sorted(files):
+    for name in sorted(places):
         total, size = hashlib.sha256(), 0
-        with files[name].open("rb") as source:
+        with files.reader(places[name]) as source:
             mode = os.fstat(source.fileno()).st_mode
             while chunk := source.read(_CHUNK):
                 total.update(chunk)
@@ -124,13 +129,11 @@ class Pack:
         """Opens and checks an archive; raises :class:`ScenarioError` if it is not acceptable."""
         self.path = path
         try:
-            self._file = path.open("rb")
+            self._file = files.reader(path)
         except OSError as error:
             reason = error.strerror or str(error)
             raise ScenarioError("pack.unreadable", f"cannot be read: {reason}", where=str(path)) from None
         try:
-            if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
-                raise self._refused("unreadable", "a pack is a regular file")
             with self._sound():
                 self._archive = zipfile.ZipFile(self._file)
             self._entries = self._checked_entries()
@@ -246,7 +249,7 @@ class Pack:
         info = self._entries.pop(FILE, None)
         if info is None:
             raise self._refused("manifest", f"it has no {FILE}")
-        if info.file_size > LARGEST_MANIFEST:
+        if info.file_size > min(LARGEST_MANIFEST, _OF_THE_REST + _OF_A_MEMBER * len(self._entries)):
             raise self._refused("size", f"{FILE} has {info.file_size:,} octets")
         with self._sound(), self._archive.open(info) as source:
             text = source.read(LARGEST_MANIFEST + 1)

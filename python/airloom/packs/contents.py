@@ -171,6 +171,8 @@ def _of_input(path: str, digest: str, images: bool) -> Mapping[str, Path]:
     base = f"{INPUTS}{path}"
     if digest.startswith("sha256:"):
         return {base: Path(path)} if images or not _is_image(path) else {}
+    if digest.startswith("tree:"):
+        return {f"{base}/{name}": place for name, place in inputs.tree(path) or ()}
     if digest.startswith("image:") and images:
         image = _image(path)
         if image is not None and image.path.is_dir():

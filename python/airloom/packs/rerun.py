@@ -13,6 +13,7 @@ from airloom.packs.archive import Pack, fault_of
 from airloom.packs.contents import EXPERIMENT, INPUTS, RESULTS, is_of_system
 from airloom.packs.manifest import Experiment, Manifest
 from airloom.planning import inputs
+from airloom.results import stored
 from airloom.results.folder import disk
 from airloom.results.writer import write_atomically
 from airloom.runs import batch
@@ -128,7 +129,7 @@ def _checked(path: Path, text: bytes) -> Scenario:
 
 
 def _raw(path: Path) -> Scenario:
-    return _checked(path, path.read_bytes())
+    return _checked(path, stored.text(path).encode())
 
 
 def _place(folder: Path, manifest: Manifest, path: str) -> str:

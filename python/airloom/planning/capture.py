@@ -1,9 +1,10 @@
-"""What a run captures, how it is stored, and about how large it becomes."""
+"""What can be captured, what a run captures, how it is stored, and about how large it becomes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from airloom.errors import ScenarioError
 from airloom.planning.estimate import UNLIMITED, path_between
@@ -11,6 +12,7 @@ from airloom.planning.plan import Plan
 from airloom.planning.schedule import expected_of
 from airloom.scenario.model import Iperf3, Measurement, Ping, Traffic
 from airloom.scenario.suggest import nearest
+from airloom.units.given import given
 
 FOLDER = "captures"
 """Folder of the captures within a run's folder, one file for each port."""
@@ -28,13 +30,82 @@ LEAST, MOST = 14, 262_144
 """Range of the snap length in octets: an Ethernet header, and Wireshark's largest."""
 
 
+What = Literal["node", "port", "radio", "medium", "link"]
+"""What a name stands for. A radio is the port of a node's interface with a radio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something that can be captured, with its ports and media in the engine."""
+
+    what: What
+    ports: tuple[str, ...]
+
+
+def sources(plan: Plan) -> dict[str, Source]:
+    """Returns what can be captured in a plan, by name.
+
+    A link stands for the port at its first end that is one, where each of its frames passes once. A
+    link between two switches has none. The names of media come before those of nodes, ports and links.
+    """
+    radios = {radio.port for medium in plan.media.values() for radio in medium.radios}
+    found = {name: Source("medium", (name,)) for name in plan.media}
+    of_nodes = {
+        name: tuple(f"{name}:{interface.name}" for interface in node.interfaces)
+        for name, node in plan.nodes.items()
+    }
+    for name, ports in of_nodes.items():
+        found.setdefault(name, Source("node", ports))
+    for port in (port for ports in of_nodes.values() for port in ports):
+        found[port] = Source("radio" if port in radios else "port", (port,))
+    for link in plan.links.values():
+        ends = [end for end in (link.a, link.b) if end in found and found[end].what in ("port", "radio")]
+        found.setdefault(link.name, Source("link", tuple(ends[:1])))
+    return found
+
+
+def chosen(names: Sequence[str], known: Mapping[str, Source]) -> list[str] | None:
+    """Returns the ports and media that names stand for; None, for no name, means all.
+
+    Raises :class:`ScenarioError` for an unknown name, and for one whose frames pass no port.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        source = known.get(name)
+        if source is None:
+            raise ScenarioError(
+                "capture.port",
+                f"there is no port, node, link or medium {name!r} to capture",
+                cure=nearest(name, known),
+            )
+        if not source.ports:
+            raise ScenarioError(
+                "capture.port",
+                f"no frame of {source.what} {name} passes a port of a node",
+                cure="capture a node, or a link to a node",
+            )
+        found |= dict.fromkeys(source.ports)
+    return list(found) or None
+
+
+def must_fit(snap: int | None) -> None:
+    """Raises :class:`ScenarioError` for a snap length out of range."""
+    if snap is not None and not LEAST <= snap <= MOST:
+        raise ScenarioError(
+            "capture.snap",
+            f"the snap length is not from {LEAST} to {MOST} octets, but {snap}",
+            cure="96 keeps the headers of IPv6 and TCP",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Capture:
     """Which frames a run captures, and how it stores them.
 
-    ``ports`` are ports (``h1:eth0``), nodes (all their ports) or media (the sniffer's view of their
-    channels); empty means all. ``snap`` is the number of octets kept of each frame, None for all.
-    ``merged`` writes one file with all ports, in order of time, instead of one for each port.
+    ``ports`` are ports (``h1:eth0``), nodes (all their ports), links (the port at their first end) or
+    media (the sniffer's view of their channels); empty means all. ``snap`` is the number of octets
+    kept of each frame, None for all. ``merged`` writes one file with all ports, in order of time,
+    instead of one for each port.
     """
 
     ports: tuple[str, ...] = ()
@@ -61,36 +132,14 @@ class Capture:
 
         Raises :class:`ScenarioError` for an unknown name and for a snap length out of range.
         """
-        if self.snap is not None and not LEAST <= self.snap <= MOST:
-            raise ScenarioError(
-                "capture.snap",
-                f"the snap length is not from {LEAST} to {MOST} octets, but {self.snap}",
-                cure="96 keeps the headers of IPv6 and TCP",
-            )
+        must_fit(self.snap)
         if not self.whole and any(isinstance(one.tool, Traffic) and one.tool.stages for one in _all(plan)):
             raise ScenarioError(
                 "capture.stages",
                 "'stages' of a measurement follows its packets in the capture, which must be whole",
                 cure="capture all ports without a snap length, or leave 'stages' out",
             )
-        if not self.ports:
-            return None
-        found: dict[str, None] = {}
-        for name in self.ports:
-            ports = _ports(plan, name)
-            if not ports:
-                known = [
-                    *plan.nodes,
-                    *plan.media,
-                    *(port for node in plan.nodes for port in _ports(plan, node)),
-                ]
-                raise ScenarioError(
-                    "capture.port",
-                    f"there is no port, node or medium {name!r} to capture",
-                    cure=nearest(name, known),
-                )
-            found |= dict.fromkeys(ports)
-        return list(found)
+        return chosen(self.ports, sources(plan)) if self.ports else None
 
     def switches(self, plan: Plan) -> frozenset[str]:
         """Returns the Open vSwitches whose control channels it captures, always whole."""
@@ -130,7 +179,7 @@ def _rate(tool: Any, slowest: int, kept: Any) -> float:
         case Ping():
             return float((tool.offered or 0) * kept(int(tool.size) + _HEADERS["icmp"]))
         case Iperf3() | Traffic() if tool.offered is not None:
-            payload = int(tool.size or FULL - _HEADERS["udp"])
+            payload = int(given(tool.size, FULL - _HEADERS["udp"]))
             return float(tool.offered * kept(payload + _HEADERS["udp"]))
         case _:
             # TCP fills the slowest link, with an acknowledgment for every other segment.
@@ -139,12 +188,3 @@ def _rate(tool: Any, slowest: int, kept: Any) -> float:
 
 def _all(plan: Plan) -> list[Measurement]:
     return list(plan.scenario.measurements)
-
-
-def _ports(plan: Plan, name: str) -> list[str]:
-    """Returns the ports and media that a name stands for."""
-    if name in plan.media:
-        return [name]
-    nodes = [plan.nodes[name]] if name in plan.nodes else list(plan.nodes.values())
-    ports = [f"{node.name}:{interface.name}" for node in nodes for interface in node.interfaces]
-    return ports if name in plan.nodes else [port for port in ports if port == name]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from airloom.planning.plan import LinkPlan, Plan
 from airloom.planning.schedule import expected_of, moment_of
 from airloom.scenario.model import Measurement
+from airloom.units.given import given
 
 FULL_FRAME = 1538
 """Octets on the wire of a full Ethernet frame with preamble and inter-frame gap."""
@@ -46,7 +47,7 @@ def estimate(plan: Plan) -> Estimate:
         spans.append((start, start + lasts, _frames(plan, measurement)))
     busiest = max((sum(load for a, b, load in spans if a <= at < b) for at, _, _ in spans), default=0.0)
     open_ended = scenario.duration is None and any(not program.until_end for program in scenario.programs)
-    return Estimate(scenario.duration or latest, busiest, open_ended)
+    return Estimate(given(scenario.duration, latest), busiest, open_ended)
 
 
 def _frames(plan: Plan, measurement: Measurement) -> float:

@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from airloom.errors import RunError, ScenarioError
+from airloom.planning.expand import expand
 from airloom.planning.gate import check
-from airloom.planning.network import expand
 from airloom.planning.plan import GrantPlan, InterfacePlan, Plan
 from airloom.scenario import problems
 from airloom.scenario.model import Scenario
@@ -118,8 +118,10 @@ def _pinned(plan: Plan, said: Mapping[str, Any]) -> dict[str, Any]:
         own = dict(said.get(node.name) or {})
         interfaces = dict(own.get("interfaces") or {})
         for one in node.interfaces:
+            # A bridge is no interface of the scenario: its first radio stands for it.
+            name = one.bridge[0] if one.bridge else one.name
             addresses = {"addresses": [str(address) for address in one.addresses]} if one.addresses else {}
-            interfaces[one.name] = {**(interfaces.get(one.name) or {}), "mac": one.mac, **addresses}
+            interfaces[name] = {**(interfaces.get(name) or {}), "mac": one.mac, **addresses}
         nodes[node.name] = {**own, "interfaces": interfaces} if interfaces else own
     return nodes
 
@@ -140,7 +142,7 @@ def _addressed(plan: Plan, name: str, number: int, link: dict[str, Any]) -> dict
         )
     if "addresses" in link:
         return link
-    free = _free(_segment(plan, other))
+    free = _free(_segment(plan, other), plan)
     return link if free is None else {**link, "addresses": [[] if end == other else [free] for end in ends]}
 
 
@@ -148,6 +150,12 @@ def _segment(plan: Plan, switch: str) -> list[InterfacePlan]:
     """Returns the node interfaces that a switch reaches without a router."""
     reached, further, found = {switch}, [switch], []
     ends = {f"{node.name}:{one.name}": one for node in plan.nodes.values() for one in node.interfaces}
+    bridged = {
+        f"{node.name}:{member}": (one,)
+        for node in plan.nodes.values()
+        for one in node.interfaces
+        for member in one.bridge
+    }
     while further:
         here = further.pop()
         for link in plan.links.values():
@@ -155,20 +163,22 @@ def _segment(plan: Plan, switch: str) -> list[InterfacePlan]:
                 if a != here:
                     continue
                 if b in ends:
-                    found.append(ends[b])
+                    found += [ends[b], *bridged.get(b, ())]
                 elif b not in reached:
                     reached.add(b)
                     further.append(b)
     return found
 
 
-def _free(segment: Sequence[InterfacePlan]) -> str | None:
+def _free(segment: Sequence[InterfacePlan], plan: Plan) -> str | None:
     """Returns the first unused IPv4 address of a segment; None if all are in use."""
     taken = [address for one in segment for address in one.addresses if address.version == 4]
     if not taken:
         return None
     network = taken[0].network
-    used = {address.ip for address in taken}
+    # A segment goes on behind the bridges of access points.
+    interfaces = (one for node in plan.nodes.values() for one in node.interfaces)
+    used = {address.ip for one in interfaces for address in one.addresses}
     free = next((host for host in network.hosts() if host not in used), None)
     if free is None:
         raise RunError(

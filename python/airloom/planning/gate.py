@@ -15,15 +15,17 @@ from typing import Any
 
 import airloom.planning.make as planning
 from airloom.errors import ScenarioError
-from airloom.planning import containers
-from airloom.planning.frr import with_daemons
+from airloom.planning import replayed
+from airloom.planning.expand import expand
+from airloom.planning.machine import containers
+from airloom.planning.machine.virtual_time import in_guests
 from airloom.planning.names import named, seeded
-from airloom.planning.network import expand
 from airloom.planning.plan import Plan
-from airloom.planning.reach import unreachable
+from airloom.planning.routing.frr import with_daemons
+from airloom.planning.routing.reach import unreachable
+from airloom.planning.routing.visibility import with_events
 from airloom.planning.rules import problems
 from airloom.planning.sweep import MOST_PLANS, derived_seed, points
-from airloom.planning.visibility import with_events
 from airloom.scenario import paths
 from airloom.scenario import problems as refusal
 from airloom.scenario.model import Scenario
@@ -42,6 +44,11 @@ class Experiment:
     def shares(self) -> dict[str, float]:
         """Returns the CPU share that a plan limits a node or guest to, by name."""
         return {name: share for plan in self.plans for name, share in plan.shares.items()}
+
+    @property
+    def virtual(self) -> bool:
+        """True if the run is in virtual time."""
+        return self.scenario.time == "virtual"
 
     @property
     def has_taps(self) -> bool:
@@ -111,7 +118,7 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
-    scenario = seeded(scenario, seed)
+    scenario = replayed.with_durations(in_guests(seeded(scenario, seed)))
     try:
         network = expand(scenario)
         scenario = named(containers.with_commands(scenario, network), network)

@@ -5,8 +5,10 @@ programs and scripts that command lines name by a path. The digest covers:
 
 * a file: the SHA-256 of its content;
 * an image of a container: the digests of its layers and its configuration;
-* a folder, such as a guest's files: the names, sizes, modes and times of its entries, because it
-  may be a whole root file system.
+* a folder of regular files, at most 10,000 with 256 MiB: their names and contents;
+* another folder, such as a guest's root file system: the names, sizes, modes and times of its entries.
+
+A mount that programs of the node may write to is no input: the run itself changes it.
 """
 
 from __future__ import annotations
@@ -22,15 +24,21 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from airloom.errors import ScenarioError
+from airloom.host import files
 from airloom.images import read
 from airloom.scenario.command_line import needs_shell, words_of
 from airloom.scenario.model import Program, Scenario
 from airloom.scenario.model.base import BUILT, Input
+from airloom.scenario.model.nodes import Mount
 from airloom.scenario.model.swept import Swept
 
 CHUNK = 1 << 20
 MISSING = "missing"
 """Digest of a file that does not exist or cannot be read."""
+_MOST_FILES, _LARGEST = 10_000, 256 << 20
+"""Files and octets of a folder whose contents are digested."""
+_MOST_ENTRIES = 200_000
+"""Entries of a folder of which the names are; what a larger one contains is not compared."""
 
 
 def digests(scenarios: Iterable[Scenario]) -> dict[str, str]:
@@ -68,9 +76,52 @@ def digest(path: str) -> str:
         image = _of_image(path)
         if image is not None:
             return image
-        return _of_folder(Path(path)) if Path(path).is_dir() else MISSING
+        if Path(path).is_dir():
+            return _of_tree(path) or _of_folder(path)
+        kind = stat.S_IFMT(os.stat(path).st_mode)
+        return f"special:{_KINDS.get(kind, 'file')}"
     except (OSError, ValueError):
         return MISSING
+
+
+_KINDS = {stat.S_IFSOCK: "socket", stat.S_IFIFO: "pipe", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
+
+
+def tree(path: str) -> list[tuple[str, Path]] | None:
+    """Returns name and path of every file of a folder; None if it has other entries, or too many."""
+    found: list[tuple[str, Path]] = []
+    octets = 0
+    for name, place, state in _entries(path):
+        if stat.S_ISREG(state.st_mode):
+            found.append((name, Path(place)))
+            octets += state.st_size
+        elif not stat.S_ISDIR(state.st_mode):
+            return None
+        if len(found) > _MOST_FILES or octets > _LARGEST:
+            return None
+    return found
+
+
+def _entries(folder: str) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Yields name, path and state of the entries of a folder, on its own file system, sorted."""
+    device = os.stat(folder).st_dev
+    for place, folders, names in os.walk(folder):
+        states = {name: os.lstat(os.path.join(place, name)) for name in (*folders, *names)}
+        folders[:] = sorted(name for name in folders if states[name].st_dev == device)
+        for name in sorted(states):
+            path = os.path.join(place, name)
+            yield os.path.relpath(path, folder), path, states[name]
+
+
+def _of_tree(path: str) -> str | None:
+    listed = tree(path)
+    if listed is None:
+        return None
+    total = hashlib.sha256()
+    for name, place in listed:
+        executable = bool(os.stat(place).st_mode & stat.S_IXUSR)
+        total.update(repr((name, executable, _of_file(str(place)))).encode("utf-8", "surrogateescape"))
+    return f"tree:{total.hexdigest()}"
 
 
 def _of_file(path: str) -> str:
@@ -82,7 +133,7 @@ def _of_file(path: str) -> str:
 def _content(path: str, inode: int, size: int, mtime_ns: int) -> str:
     """Cached: an experiment hashes the same files before each of its runs."""
     total = hashlib.sha256()
-    with open(path, "rb") as source:
+    with files.reader(path) as source:
         while chunk := source.read(CHUNK):
             total.update(chunk)
     return f"sha256:{total.hexdigest()}"
@@ -97,23 +148,23 @@ def _of_image(path: str) -> str | None:
     return f"image:{hashlib.sha256(repr(said).encode()).hexdigest()}"
 
 
-def _of_folder(folder: Path) -> str:
+def _of_folder(folder: str) -> str:
     total = hashlib.sha256()
-    for place, folders, files in os.walk(folder):
-        folders.sort()
-        for name in sorted((*folders, *files)):
-            path = os.path.join(place, name)
-            state = os.lstat(path)
-            kept = [os.path.relpath(path, folder), state.st_mode]
-            if stat.S_ISLNK(state.st_mode):
-                kept.append(os.readlink(path))
-            elif not stat.S_ISDIR(state.st_mode):
-                kept += [state.st_size, state.st_mtime_ns]
-            total.update(repr(kept).encode("utf-8", "surrogateescape"))
+    for number, (name, path, state) in enumerate(_entries(folder)):
+        if number == _MOST_ENTRIES:
+            return "folder:large"
+        kept: list[str | int] = [name, state.st_mode]
+        if stat.S_ISLNK(state.st_mode):
+            kept.append(os.readlink(path))
+        elif not stat.S_ISDIR(state.st_mode):
+            kept += [state.st_size, state.st_mtime_ns]
+        total.update(repr(kept).encode("utf-8", "surrogateescape"))
     return f"folder:{total.hexdigest()}"
 
 
 def _marked(model: BaseModel) -> Iterator[str]:
+    if isinstance(model, Mount) and model.mode == "rw":
+        return
     for name, field in type(model).model_fields.items():
         marked = any(isinstance(one, Input) for one in field.metadata)
         yield from _within(getattr(model, name), marked or _says_input(field.annotation))

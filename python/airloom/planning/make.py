@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from ipaddress import ip_interface
 
-from airloom.planning import cpus, guests, lifetime, media, openflow, settings, tunnels, vlans
-from airloom.planning.addresses import assign
-from airloom.planning.admission import Sliver
-from airloom.planning.containers import image_of
-from airloom.planning.network import Network, forwards
+from airloom.planning import replayed, whole_seconds
+from airloom.planning.links import encoding, series, tunnels, vlans, without_effect
+from airloom.planning.links.addresses import assign
+from airloom.planning.links.ports import Port, Segment, ports_of, segments_of, set_mtus
+from airloom.planning.machine import cpus, guests, turns
+from airloom.planning.machine.containers import image_of
+from airloom.planning.machine.processors import plans as processor_plans
+from airloom.planning.network import Network, Sliver, forwards
+from airloom.planning.openflow import switches as openflow
 from airloom.planning.plan import (
     CardPlan,
     GrantPlan,
@@ -22,11 +26,15 @@ from airloom.planning.plan import (
     RadioPlan,
     SwitchPlan,
 )
-from airloom.planning.ports import Port, Segment, ports_of, segments_of, set_mtus
-from airloom.planning.radios import RadioEnd
-from airloom.planning.routes import routes
+from airloom.planning.radio import media
+from airloom.planning.radio.kernel_bridges import over_bridges, with_bridge
+from airloom.planning.radio.movement import ALWAYS, Track
+from airloom.planning.radio.radios import RadioEnd
+from airloom.planning.routing import lifetime
+from airloom.planning.routing.routes import routes
 from airloom.scenario.model import Adapter, Scenario, Switch
 from airloom.scenario.problems import Problem, Problems
+from airloom.units.given import given
 
 
 def make(scenario: Scenario, network: Network) -> Plan:
@@ -42,16 +50,24 @@ def make(scenario: Scenario, network: Network) -> Plan:
     by_node: dict[str, list[Port]] = {name: [] for name in network.nodes}
     for port in ports:
         by_node[port.node].append(port)
-    forwarding = {name for name, node in network.nodes.items() if forwards(node, len(by_node[name]))}
+    forwarding = {
+        name
+        for name, node in network.nodes.items()
+        if forwards(node, sum(not port.member for port in by_node[name]))
+    }
     _alone(network, ports)
-    tables = routes(network, segments, forwarding, scenario.routes)
+    # The guest kernel of kind uml has no routes with several next hops.
+    single = {
+        name
+        for name, node in network.nodes.items()
+        if scenario.equal_paths == "one" or (node.kind or scenario.kind) == "uml"
+    }
+    tables = routes(network, segments, forwarding, scenario.routes, single)
     lasting = lifetime.settings(network, (4, 6))
     wlans = guests.wlans(scenario, network.radios, network.nodes)
-    nodes = {
-        name: NodePlan(
-            name,
-            node.kind or scenario.kind,
-            tuple(
+    interfaces = {
+        name: with_bridge(
+            [
                 InterfacePlan(
                     port.name,
                     port.mac,
@@ -60,10 +76,21 @@ def make(scenario: Scenario, network: Network) -> Plan:
                     port.medium or network.wires[port.wire].name,
                     port.settings.real,
                     wlans.get(f"{name}:{port.name}"),
+                    encoding.offloads(node, port.settings),
                 )
                 for port in by_node[name]
-            ),
-            tuple(tables.get(name, ())),
+            ],
+            {port.name for port in by_node[name] if port.member},
+            network.bridges.get(name),
+        )
+        for name, node in network.nodes.items()
+    }
+    nodes = {
+        name: NodePlan(
+            name,
+            node.kind or scenario.kind,
+            interfaces[name],
+            tuple(over_bridges(interfaces[name], tables.get(name, ()))),
             name in forwarding,
             node.cpu,
             dict(node.files),
@@ -74,9 +101,10 @@ def make(scenario: Scenario, network: Network) -> Plan:
             guest=guests.plan(scenario, node, any(f"{name}:{port.name}" in wlans for port in by_node[name])),
             mounts=tuple(MountPlan(one.source, one.target, one.mode == "rw") for one in node.mounts),
             publish=tuple(
-                PublishPlan(one.port, one.host_address, one.host_port or one.port, one.protocol)
+                PublishPlan(one.port, one.host_address, given(one.host_port, one.port), one.protocol)
                 for one in node.publish
             ),
+            collect=tuple(node.collect),
         )
         for name, node in network.nodes.items()
     }
@@ -97,21 +125,22 @@ def make(scenario: Scenario, network: Network) -> Plan:
             wire.name,
             ends.get((index, 0), wire.ends[0].name),
             ends.get((index, 1), wire.ends[1].name),
-            settings.wire(wire.forward, adapters.get((index, 0)), far(index, 1)),
-            settings.wire(wire.backward, adapters.get((index, 1)), far(index, 0)),
+            encoding.wire(wire.forward, adapters.get((index, 0)), far(index, 1)),
+            encoding.wire(wire.backward, adapters.get((index, 1)), far(index, 0)),
             vlans=vlans.settings(network, knowing, wire),
+            series=(wire.forward.series, wire.backward.series),
         )
         for index, wire in enumerate(network.wires)
     }
     switches = {
-        name: SwitchPlan(name, settings.switch(switch))
+        name: SwitchPlan(name, encoding.switch(switch))
         for name, switch in network.switches.items()
         if name not in network.open_switches
     }
     hosts = {
-        name: str(plan.interfaces[0].addresses[0].ip)
+        name: str(addresses[0].ip)
         for name, plan in nodes.items()
-        if plan.interfaces and plan.interfaces[0].addresses
+        if (addresses := [one for interface in plan.interfaces for one in interface.addresses])
     }
     return Plan(
         scenario,
@@ -122,9 +151,18 @@ def make(scenario: Scenario, network: Network) -> Plan:
         hosts,
         media=_media(scenario, network, ports),
         tunnels=tunnels.plans(network, segments),
-        notes=tuple(network.notes),
+        notes=(
+            *network.notes,
+            *without_effect.notes(scenario, network),
+            *whole_seconds.notes(scenario),
+            *replayed.notes(scenario),
+            *media.notes_of_traces(network),
+            *series.notes(network),
+        ),
         engine_processors=processors.engine,
         engine_scheduling=processors.engine_scheduling,
+        turns=turns.plans(scenario),
+        processors=processor_plans(scenario),
     )
 
 
@@ -143,6 +181,7 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
     macs = {f"{port.node}:{port.name}": port.mac for port in ports if port.medium is not None}
     numbers = media.traced(network)
     motions: dict[str, dict[str, object]] = {}
+    tracks: dict[str, Track] = {}
     found = {}
     for name, medium in scenario.media.items():
         cards = media.cards(name, medium, network.radios)
@@ -155,7 +194,10 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
             of_node.setdefault(end.node, end.port)
             if end.node not in motions:
                 node = network.nodes[end.node]
-                motions[end.node] = media.motion(node, numbers.get(end.node, 0))
+                number = numbers.get(end.node, 0)
+                motions[end.node] = media.motion(node, number)
+                if node.mobility is not None and end.node in numbers:
+                    tracks[end.node] = media.track(node.mobility, number)
         found[name] = MediumPlan(
             name,
             media.medium(medium, [end.node for end in ends]),
@@ -163,11 +205,12 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
                 RadioPlan(
                     end.port,
                     end.node,
-                    media.radio(end, macs[end.port]),
+                    media.radio(end, macs[end.port], bridged=_is_bridged(network, end)),
                     motions[leaders.get(end.port, end.node)],
-                    bool(end.said.get("up", True)),
+                    bool(end.said.get("up", True)) and tracks.get(end.node, ALWAYS).on_at_zero(),
                     _grant(network.slivers.get(end.node), scenario, end),
                     movers[end.port] if movers[end.port] != end.node else "",
+                    tracks.get(end.node, ALWAYS).later() if end.said.get("up", True) else (),
                 )
                 for end in ends
             ),
@@ -183,6 +226,11 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
             ),
         )
     return found
+
+
+def _is_bridged(network: Network, end: RadioEnd) -> bool:
+    bridge = network.bridges.get(end.node)
+    return bridge is not None and end.name in bridge.radios
 
 
 def _grant(sliver: Sliver | None, scenario: Scenario, end: RadioEnd) -> GrantPlan | None:

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import TYPE_CHECKING, Any, Literal
 
-from airloom.planning.link_settings import LinkSettings
-from airloom.planning.spans import WHOLE, Span, within
+from airloom.planning.links.link_settings import LinkSettings
+from airloom.planning.machine.processors import ProcessorPlan
+from airloom.planning.machine.turns import TurnsPlan
+from airloom.planning.slices.spans import WHOLE, Span, within
+from airloom.units.given import given
 
 if TYPE_CHECKING:
     from airloom.images import Image
@@ -29,6 +32,21 @@ class WlanPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class OffloadsPlan:
+    """What the kernel behind an interface leaves to its device."""
+
+    transmit: bool = True
+    """Checksums and segmentation of sent frames."""
+    receive: bool = True
+    """Checksums and merging of received frames."""
+
+    @property
+    def engine(self) -> tuple[bool, bool]:
+        """Returns the engine's encoding."""
+        return (self.transmit, self.receive)
+
+
+@dataclass(frozen=True, slots=True)
 class InterfacePlan:
     """One interface of a node and the link it is attached to."""
 
@@ -40,6 +58,10 @@ class InterfacePlan:
     real: str | None = None
     wlan: WlanPlan | None = None
     """Its radio, if that is a wireless device of the node's kernel."""
+    offloads: OffloadsPlan = OffloadsPlan()
+    bridge: tuple[str, ...] = ()
+    """The interfaces that it joins, if it is a bridge of the node's kernel. It is then no port of the
+    engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +71,19 @@ class RoutePlan:
     to: str
     via: str
     interface: str
+    more: tuple[tuple[str, str], ...] = ()
+    """Further next hops of equal cost: router and interface. Flows are divided among all."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourPlan:
-    """A permanent neighbour entry."""
+    """A neighbour entry that exists from the start."""
 
     address: str
     mac: str
     interface: str
+    permanent: bool = False
+    """Whether it stays for ever; otherwise it is as after an address resolution at the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +96,7 @@ class ControllerPlan:
     """The node whose network namespace resolves ``host``."""
 
     def __str__(self) -> str:
-        return f"tcp:{self.node or self.host}:{self.port}"
+        return f"tcp:{given(self.node, self.host)}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +174,8 @@ class GuestPlan:
     """``vhost``: a device backed by the engine; ``tap``: a TAP interface of the host."""
     kernel: str | None = None
     """Path of the kernel, or ``built`` for the one from ``kernel/build``; None: the distribution's."""
+    append: tuple[str, ...] = ()
+    """Further words of the kernel's command line."""
     root: str | None = None
     """A folder or a disk image; None: the host's root file system."""
     shared: str | None = None
@@ -197,6 +225,8 @@ class NodePlan:
     """Its virtual machine, if it has one."""
     mounts: tuple[MountPlan, ...] = ()
     publish: tuple[PublishPlan, ...] = ()
+    collect: tuple[str, ...] = ()
+    """Paths and patterns of the files that are copied out of it after the run."""
     neighbours: tuple[NeighbourPlan, ...] = ()
     """Its permanent neighbour entries."""
     cpus: CpusPlan | None = None
@@ -207,7 +237,7 @@ class NodePlan:
     @property
     def transit(self) -> bool:
         """True if it forwards frames."""
-        return self.forwarding or self.openvswitch is not None
+        return self.forwarding or self.openvswitch is not None or any(one.bridge for one in self.interfaces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +252,8 @@ class LinkPlan:
     backward: LinkSettings
     vlans: tuple[dict[str, Any] | None, ...] = (None, None)
     """VLAN settings at each end; None if that end is not a VLAN-aware switch."""
+    series: tuple[str | None, str | None] = (None, None)
+    """Tables that the two directions follow over time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +308,7 @@ class GrantPlan:
     """From when to when the sliver has the radio."""
 
     def engine(self, at: int = 0) -> dict[str, Any]:
-        """Returns the grant at a time in ns in the engine's encoding (``engine/src/medium/police.rs``)."""
+        """Returns the grant at a time in ns, as ``engine/src/medium/slices/policer.rs`` reads it."""
         return {
             "slice": self.slice,
             "channels": list(self.channels),
@@ -302,6 +334,8 @@ class RadioPlan:
     """None: it belongs to no slice."""
     moves_with: str = ""
     """Node whose motion it has, if it is not its own: the shared one, or the first of its card."""
+    switched: tuple[tuple[int, bool], ...] = ()
+    """Times in ns at which its movement trace turns it on or off."""
 
     @property
     def mover(self) -> str:
@@ -321,7 +355,7 @@ class CardPlan:
 
 @dataclass(frozen=True, slots=True)
 class MediumPlan:
-    """A radio medium and its radios (see ``engine/src/medium/laws.rs``)."""
+    """A radio medium and its radios (see ``engine/src/medium/settings/medium.rs``)."""
 
     name: str
     settings: dict[str, Any]
@@ -355,16 +389,37 @@ class Plan:
     """Processors of the engine; empty: all."""
     engine_scheduling: CpusPlan | None = None
     """Policy, priority and nice value of the engine; None: it adapts them."""
+    turns: tuple[TurnsPlan, ...] = ()
+    processors: tuple[ProcessorPlan, ...] = ()
+
+    @property
+    def virtual(self) -> bool:
+        """Returns whether the run is in virtual time."""
+        return self.scenario.time == "virtual"
 
     @property
     def idle_poll(self) -> bool:
-        """Returns whether idle processors poll instead of halting."""
-        return self.scenario.engine.idle == "poll"
+        """Returns whether idle processors poll instead of halting. In virtual time nothing waits for them."""
+        return self.scenario.engine.idle == "poll" and not self.virtual
 
     @property
     def shares(self) -> dict[str, float]:
         """Returns the CPU limit of each limited node or shared guest, 1 for one processor."""
         return shares_of(self.nodes.values())
+
+    def wait_of(self, node: str) -> int:
+        """Returns the longest time in ns for which a node, or the guest that it is in, waits for its turn."""
+        machine = self._machine_of(node)
+        return max((one.wait for one in self.turns if machine in one.guests), default=0)
+
+    def has_processor(self, node: str) -> bool:
+        """Returns whether a node, or the guest that it is in, works on a modelled processor."""
+        machine = self._machine_of(node)
+        return any(machine in one.guests for one in self.processors)
+
+    def _machine_of(self, node: str) -> str:
+        guest = self.nodes[node].guest
+        return node if guest is None else guest.shared or node
 
     @property
     def has_taps(self) -> bool:

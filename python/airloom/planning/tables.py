@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.host.files import content
-from airloom.planning.link_settings import RateTrace
+from airloom.host.files import content, head
+from airloom.planning.links.link_settings import LARGEST_PACKET, TUNNEL_OVERHEAD, RateTrace
+from airloom.scenario import formats
 from airloom.units.quantities import Duration
 from airloom.units.reading import UnitError
 
-MAHIMAHI_OCTETS = 1504
-"""Octets sent at each opportunity of a mahimahi trace: an MTU of 1500 and 4 of tunnel header."""
+MAHIMAHI_OCTETS = LARGEST_PACKET + TUNNEL_OVERHEAD
+"""Octets sent at each opportunity of a mahimahi trace: a packet of 1500 and 4 of its tunnel's header."""
 
 LARGEST = 64 * 2**20
 """Largest file, in octets."""
@@ -33,16 +34,27 @@ def text(path: str) -> str:
         raise TableError("file.unreadable", f"{name} cannot be read: {error.strerror}") from None
 
 
-def _lines(path: str) -> list[tuple[str, str]]:
+def lines(path: str) -> list[tuple[str, str]]:
     """Returns the lines that are neither empty nor comments, each with its place."""
     name = Path(path).name
     try:
-        lines = content(path, LARGEST).decode("ascii").split("\n")
+        rows = content(path, LARGEST).decode("ascii").split("\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not plain text"
         raise TableError("file.unreadable", f"{name} cannot be read: {reason}") from None
-    plain = ((number, line.split("#")[0].strip()) for number, line in enumerate(lines, 1))
+    plain = ((number, line.split("#")[0].strip()) for number, line in enumerate(rows, 1))
     return [(f"{name}, line {number}", line) for number, line in plain if line]
+
+
+def must_be(path: str, wanted: str) -> None:
+    """Refuses a file of a known format that another key reads, or none."""
+    try:
+        form = formats.recognise(head(path, 4096))
+    except (OSError, ValueError):
+        return
+    if form is not None and form.reads != wanted:
+        message, cure = formats.refusal(form, wanted)
+        raise TableError("file.format", message, cure=cure)
 
 
 def trace(path: str) -> RateTrace:
@@ -51,8 +63,9 @@ def trace(path: str) -> RateTrace:
     Lines ascend; the last one is the period of repetition. Lines that begin with ``#`` are
     comments.
     """
+    must_be(path, formats.RATE)
     moments: list[int] = []
-    for place, line in _lines(path):
+    for place, line in lines(path):
         if not re.fullmatch(r"[0-9]{1,12}", line):
             raise TableError("trace.syntax", f"{place}: {line[:40]!r} is not a number of milliseconds")
         moments.append(int(line) * 1_000_000)
@@ -69,7 +82,7 @@ def trace(path: str) -> RateTrace:
 def packets(path: str, least: int, most: int) -> None:
     """Checks a packet trace for ``airloom-traffic``: lines of ``time_ns octets``, in time order."""
     last = -1
-    for place, line in _lines(path):
+    for place, line in lines(path):
         match = _PACKET.fullmatch(line)
         if match is None or not least <= int(match[2]) <= most or int(match[1]) >= 2**62:
             raise TableError(
@@ -87,7 +100,7 @@ def packets(path: str, least: int, most: int) -> None:
 def delays(path: str) -> list[int]:
     """Returns deviations from a link's delay in ns, ascending; one duration a line, of either sign."""
     values: list[int] = []
-    for place, line in _lines(path):
+    for place, line in lines(path):
         sign = -1 if line.startswith("-") else 1
         try:
             values.append(sign * Duration(line.removeprefix("-")))
@@ -101,7 +114,7 @@ def delays(path: str) -> list[int]:
 def intervals(path: str) -> list[tuple[Duration, Duration]]:
     """Reads intervals of time: lines of ``START, END``, each with its unit."""
     found: list[tuple[Duration, Duration]] = []
-    for place, line in _lines(path):
+    for place, line in lines(path):
         start, _, end = line.partition(",")
         try:
             found.append((Duration(start), Duration(end)))
@@ -119,7 +132,7 @@ def frame_errors(path: str) -> list[dict[str, Any]]:
     Lines with the same first three values form one curve, in ascending order of the ratio in dB.
     """
     curves: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
-    for place, line in _lines(path):
+    for place, line in lines(path):
         words = [word.strip() for word in line.split(",")]
         try:
             phy, rate, octets, ratio, lost = words

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airloom.planning import media
-from airloom.planning.channels import number_of
-from airloom.planning.link_settings import LinkSettings
+from airloom.planning.links import series
+from airloom.planning.links.encoding import changed
+from airloom.planning.links.link_settings import LinkSettings
 from airloom.planning.plan import GrantPlan, Plan, RadioPlan
-from airloom.planning.settings import changed
-from airloom.scenario.model import Event, GrantChange, Slots
+from airloom.planning.radio import media
+from airloom.planning.radio.channels import number_of
+from airloom.scenario.model import Direction, Event, GrantChange, Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,22 @@ def link_changes(plan: Plan) -> list[LinkChange]:
     """Returns all link changes in time order; each keeps the properties set by earlier ones."""
     now = {name: {"forward": link.forward, "backward": link.backward} for name, link in plan.links.items()}
     found: list[LinkChange] = []
-    for event in sorted(plan.scenario.events, key=lambda event: event.at):
+    rows = [
+        (row.at, name, direction, row.said)
+        for name, link in plan.links.items()
+        for direction, file in zip(("forward", "backward"), link.series, strict=True)
+        for row in (series.read(file) if file is not None else ())
+        if row.at and (plan.scenario.duration is None or row.at <= plan.scenario.duration)
+    ]
+    # At one time an event follows the row of a table.
+    steps: list[tuple[int, Event | tuple[int, str, str, Direction]]] = [(row[0], row) for row in rows]
+    steps += [(event.at, event) for event in plan.scenario.events]
+    for at, event in sorted(steps, key=lambda step: step[0]):
+        if isinstance(event, tuple):
+            _, name, direction, said = event
+            settings = now[name][direction] = changed(now[name][direction], said)
+            found.append(LinkChange(at, name, direction, settings))
+            continue
         if event.link is None:
             continue
         if event.set is None:
@@ -59,7 +75,12 @@ def radio_changes(plan: Plan) -> list[RadioChange]:
         for radio in medium.radios:
             ports.setdefault(radio.node, []).append(radio.port)
             phys[radio.port] = radio.settings.get("phy")
-    found: list[RadioChange] = []
+    found: list[RadioChange] = [
+        RadioChange(at, radio.port, {"on": on})
+        for medium in plan.media.values()
+        for radio in medium.radios
+        for at, on in radio.switched
+    ]
     grants = {port: grant for port, (grant, _, _) in _granted(plan).items()}
     for event in sorted(plan.scenario.events, key=lambda event: event.at):
         if event.position is not None and event.node is not None:
@@ -82,7 +103,55 @@ def radio_changes(plan: Plan) -> list[RadioChange]:
             else:
                 changes = media.tuning(event.tune, phys[port])
                 found += [RadioChange(event.at, port, change) for change in changes]
-    return found
+    return sorted(found, key=lambda change: change.at)
+
+
+class RadiosThen:
+    """The radios of a plan as it wants them at a time in ns: with what its events have changed until then."""
+
+    def __init__(self, plan: Plan, at: int) -> None:
+        self._plan, self._at = plan, at
+        self._changes: dict[str, list[dict[str, Any]]] = {}
+        for change in radio_changes(plan):
+            if change.at <= at:
+                self._changes.setdefault(change.port, []).append(change.change)
+
+    def of(self, radio: RadioPlan) -> RadioPlan:
+        """Returns a radio of the plan."""
+        for change in self._changes.get(radio.port, ()):
+            ((what, value),) = change.items()
+            radio = _followed(radio, what, value)
+        return (
+            radio if radio.grant is None else replace(radio, grant=grant_at(self._plan, radio.port, self._at))
+        )
+
+
+_SETTINGS = {"power": "power_dbm", "channel": "channel", "rate": "rate", "rts-octets": "rts_octets"}
+"""The engine's word for a change of a radio: its setting."""
+
+
+def _followed(radio: RadioPlan, what: str, value: Any) -> RadioPlan:
+    """Returns a radio after a change in the engine's encoding."""
+    settings = dict(radio.settings)
+    if what == "position":
+        return replace(radio, motion={"static": value})
+    if what == "on":
+        return replace(radio, up=value)
+    if what == "slots":
+        settings["slots"] = value
+    elif what == "ssid":
+        ((kind, membership),) = settings["membership"].items()
+        settings["membership"] = {kind: {**membership, "ssid": value}}
+    elif what != "grant":
+        settings[_SETTINGS[what]] = value
+    elif settings.get("membership") != "wlan":
+        # The engine brings a radio within its new grant (engine/src/medium/change.rs).
+        if value["channels"] and settings["channel"] not in value["channels"]:
+            settings["channel"] = value["channels"][0]
+        power = settings.get("power_dbm", float(media.DEFAULT_POWER))
+        if value["power_dbm"] is not None and power > value["power_dbm"]:
+            settings["power_dbm"] = value["power_dbm"]
+    return replace(radio, settings=settings)
 
 
 def grant_at(plan: Plan, port: str, at: int) -> GrantPlan | None:
@@ -168,4 +237,6 @@ def describe(event: Event) -> str:
     if event.program is not None:
         action = f"gets {event.signal}" if event.action == "signal" else event.action
         return f"program {event.program} {action}"
+    if event.turns is not None:
+        return f"turns {event.turns} {event.action}"
     return f"node {event.node} {event.action}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from airloom.calibration.model import Calibration
-from airloom.planning.host_needs import guest_memory
+from airloom.planning.machine.host_needs import guest_memory
 from airloom.planning.plan import Plan
 from airloom.recommend.classes import Load
 

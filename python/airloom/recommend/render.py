@@ -7,7 +7,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from airloom.recommend.trials import Answer, Corrected, Recommendation
-from airloom.units.figures import readable
+from airloom.units.figures import of_metric, readable
 
 _TONES = {"harmless": "green", "correctable": "yellow", "unusable": "red"}
 _STATUS = {"valid": "green", "degraded": "yellow", "invalid": "red"}
@@ -66,15 +66,18 @@ def _figures(found: list[tuple[Answer, Corrected]]) -> RichTable:
     drawn = _drawn("Figures of the trials", "kind", "figure", "measured", "verdict", "corrected", "native")
     for answer, one in found:
         said = one.advice
-        unit = said.unit
+
+        def shown(value: float, metric: str = said.metric, unit: str = said.unit) -> str:
+            return of_metric(metric, value, unit)
+
         drawn.add_row(
             answer.kind,
             f"{said.measurement} {said.metric.replace('_', ' ')}",
-            readable(said.value, unit),
+            shown(said.value),
             Text(said.verdict, style=_TONES[said.verdict]),
             "" if said.corrected is None
-            else f"{readable(said.corrected, unit)} +- {readable(said.half_width or 0.0, unit)}",
-            "" if one.native is None else readable(one.native, unit),
+            else f"{shown(said.corrected)} +- {shown(said.half_width or 0.0)}",
+            "" if one.native is None else shown(one.native),
         )  # fmt: skip
     return drawn
 

@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airloom import extras
 from airloom.errors import ScenarioError, writing
+from airloom.host import output
 from airloom.results import RunReader
 from airloom.results.writer import write_atomically
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 
 FORMS = ("png", "svg", "csv", "flent")
+_CURE = "name another file with --out"
 
 
 def write(
@@ -38,20 +41,25 @@ def write(
     folder. Beside the page of one sweep is a CSV file with all its figures.
     ``progress`` is called with the current step and the completed share.
     """
+    extras.require("report")
     from airloom.report import grid, pivot
     from airloom.report.html import render
 
     runs = [RunReader(folder) for folder in folders]
     path = target or (folders[0] if len(folders) == 1 else Path.cwd()) / "report.html"
+    table = beside(path) if len(runs) == 1 and runs[0].is_sweep else None
+    for one, form in ((path, output.REPORT), (table, output.CSV)):
+        if one is not None:
+            output.refuse_others(one, form, _CURE)
     temporary = path.with_name(path.name + ".tmp")
-    with writing(path, "report.unwritable", "the report", "name another file with --out"):
+    with writing(path, "report.unwritable", "the report", _CURE):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Opened first: an error of the target must come before the drawing, not after it.
             with temporary.open("w", encoding="utf-8") as sink:
                 sink.write(render(runs, progress))
-            if len(runs) == 1 and runs[0].is_sweep:
-                write_atomically(beside(path), pivot.as_csv(grid.of_sweep(runs[0])))
+            if table is not None:
+                write_atomically(table, pivot.as_csv(grid.of_sweep(runs[0])))
             temporary.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -130,4 +138,5 @@ def _known(forms: Iterable[str]) -> list[str]:
 
 
 def _exporting(target: Path) -> contextlib.AbstractContextManager[None]:
+    extras.require("report")
     return writing(target, "report.unwritable", "the report's files", "name another folder for them")

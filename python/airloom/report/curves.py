@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from airloom.report import facets, series
+from airloom.report.axis import Axis
 from airloom.report.facets import Dimension, Panel
-from airloom.report.grid import Axis, Figure, Grid, Observed
+from airloom.report.grid import FEWEST, Figure, Grid, Observed
 from airloom.report.series import Floats
 from airloom.report.style import Drawing, Ink
 from airloom.units.figures import PLAIN, RATE, Scale
@@ -21,20 +23,48 @@ DODGE = 0.09
 TICKS = 12
 """Most labels on the axis of the swept values."""
 
+MISSING = 6
+"""Most points without all values that a caption lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line: positions, means, and half widths of the 95 % intervals (nan without one)."""
+    """One line: positions, and what was observed there."""
 
     x: Floats
-    mean: Floats
-    half: Floats
+    seen: tuple[Observed, ...]
+
+    @classmethod
+    def of(cls, points: Iterable[tuple[float, Observed]]) -> Curve:
+        """Returns the line through points in any order."""
+        ordered = sorted(points, key=lambda point: point[0])
+        return cls(np.array([x for x, _ in ordered]), tuple(seen for _, seen in ordered))
 
     @property
-    def extent(self) -> tuple[float, float]:
-        """Lowest and highest value, the band included."""
-        half = np.nan_to_num(self.half, posinf=0.0)
-        return float((self.mean - half).min()), float((self.mean + half).max())
+    def mean(self) -> Floats:
+        """The means."""
+        return np.array([one.mean for one in self.seen])
+
+    @property
+    def low(self) -> Floats:
+        """Lower ends of the marks."""
+        return np.array([one.drawn[0] for one in self.seen])
+
+    @property
+    def high(self) -> Floats:
+        """Upper ends of the marks."""
+        return np.array([one.drawn[1] for one in self.seen])
+
+    @property
+    def interval(self) -> npt.NDArray[np.bool_]:
+        """Which points have an interval that is drawn."""
+        return np.array([one.n not in range(2, FEWEST) and bool(np.isfinite(one.half)) for one in self.seen])
+
+    @property
+    def singles(self) -> list[tuple[float, float]]:
+        """Position and value of the single values where too few repetitions have one for an interval."""
+        points = zip(self.x.tolist(), self.seen, strict=True)
+        return [(x, value) for x, one in points if 1 < one.n < FEWEST for value in one.values]
 
 
 def of_family(whole: Grid, group: Sequence[Figure], title: str, name: str) -> list[Drawing]:
@@ -51,27 +81,21 @@ def of_family(whole: Grid, group: Sequence[Figure], title: str, name: str) -> li
             others = key[:place] + key[place + 1 :]
             lines.setdefault(others, []).append((position[key[place]], seen))
         for others, points in lines.items():
-            points.sort(key=lambda point: point[0])
-            data[(one.name, one.statistic, *others)] = Curve(
-                np.array([x for x, _ in points]),
-                np.array([seen.mean for _, seen in points]),
-                np.array([seen.half for _, seen in points]),
-            )
+            data[(one.name, one.title, *others)] = Curve.of(points)
     scale = scale_of(group)
     found = facets.arranged(dimensions(whole, group, [axis]), data)
-    low = min(curve.extent[0] for curve in data.values()) / scale.factor
-    high = max(curve.extent[1] for curve in data.values()) / scale.factor
+    limits = limits_of(data.values(), scale, group[0])
 
     def draw(axes: Any, panel: Panel[Curve], ink: Ink) -> None:
         for line in panel.lines:
             shift = 0.0 if axis.numeric else DODGE * (line.number - (found.count - 1) / 2)
             _line(axes, line.data, scale, ink.series[line.number], axis.numeric, shift)
+            _counts(axes, line.data, scale, ink, whole.repetitions, shift)
 
     def words(curve: Curve) -> str:
         first, last = curve.mean[0] / scale.factor, curve.mean[-1] / scale.factor
         return f"from {first:.4g} to {last:.4g} {scale.unit}".rstrip()
 
-    with_band = any(np.isfinite(curve.half).any() for curve in data.values())
     return list(
         facets.drawings(
             found,
@@ -80,9 +104,9 @@ def of_family(whole: Grid, group: Sequence[Figure], title: str, name: str) -> li
             title=f"{title} against {axis.label}",
             x=axis.title,
             y=f"{title.lower()}, {scale.unit}" if scale.unit else title.lower(),
-            caption=_caption(whole, axis, with_band),
+            caption=_caption(whole, axis, group, list(data.values())),
             words=words,
-            finish=lambda axes: _finish(axes, axis, bounds(low, high, group[0])),
+            finish=lambda axes: finish_axes(axes, axis, limits),
         )
     )
 
@@ -91,7 +115,7 @@ def dimensions(whole: Grid, group: Sequence[Figure], without: Sequence[Axis] = (
     """Returns the dimensions of a figure: measurements, statistics, and the other axes of the grid."""
     return [
         Dimension("measurement", tuple(dict.fromkeys(one.name for one in group))),
-        Dimension("statistic", tuple(dict.fromkeys(one.statistic for one in group))),
+        Dimension("statistic", tuple(dict.fromkeys(one.title for one in group))),
         *(Dimension(axis.label, axis.values) for axis in whole.axes if axis not in without),
     ]
 
@@ -117,21 +141,54 @@ def bounds(low: float, high: float, one: Figure) -> tuple[float, float]:
     return (low if low == 0 else low - room), high + room
 
 
+def limits_of(data: Collection[Curve], scale: Scale, one: Figure) -> tuple[float, float]:
+    """Returns the limits of an axis that holds these lines with their marks, in the unit of the scale."""
+    low = min(float(curve.low.min()) for curve in data) / scale.factor
+    high = max(float(curve.high.max()) for curve in data) / scale.factor
+    return bounds(low, high, one)
+
+
 def _line(axes: Any, curve: Curve, scale: Scale, colour: str, numeric: bool, shift: float) -> None:
     x, mean = curve.x + shift, curve.mean / scale.factor
-    half = np.nan_to_num(curve.half / scale.factor, posinf=0.0)
+    low, high = curve.low / scale.factor, curve.high / scale.factor
+    single = [(at + shift, value / scale.factor) for at, value in curve.singles]
+    if single:
+        axes.plot(*zip(*single, strict=True), color=colour, linestyle="", marker="o", markersize=2, alpha=0.5)
     few = len(x) <= 25
     if numeric and len(x) > 1:
-        if half.any():
-            axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+        there = curve.interval
+        # The band breaks where a point has no interval; one between two of these has a bar.
+        beside = np.append(there[1:], False) | np.insert(there[:-1], 0, False)
+        alone = there & ~beside
+        if (there & beside).any():
+            band = (np.where(there, low, np.nan), np.where(there, high, np.nan))
+            axes.fill_between(x, *band, color=colour, alpha=0.2, linewidth=0)
+        if alone.any():
+            axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.4, linewidth=1.0)
         axes.plot(x, mean, color=colour, marker="o" if few else "", markersize=3, linewidth=1.3)
         return
     # Between categories there are no values: the line only leads the eye.
     axes.plot(x, mean, color=colour, linewidth=0.8, alpha=0.45)
-    axes.errorbar(x, mean, yerr=half, color=colour, linestyle="", marker="o", markersize=3.5, capsize=2.5)
+    bars = np.where(curve.interval, [mean - low, high - mean], 0.0)
+    axes.errorbar(x, mean, yerr=bars, color=colour, linestyle="", marker="o", markersize=3.5, capsize=2.5)
 
 
-def _finish(axes: Any, axis: Axis, limits: tuple[float, float]) -> None:
+def _counts(axes: Any, curve: Curve, scale: Scale, ink: Ink, repetitions: int, shift: float) -> None:
+    """Writes the number of repetitions to the points that have fewer than the others."""
+    for x, seen in zip(curve.x, curve.seen, strict=True):
+        if seen.n < repetitions:
+            axes.annotate(
+                f"n = {seen.n}",
+                (x + shift, seen.mean / scale.factor),
+                xytext=(3, 3),
+                textcoords="offset points",
+                fontsize=7,
+                color=ink.faint,
+            )
+
+
+def finish_axes(axes: Any, axis: Axis, limits: tuple[float, float]) -> None:
+    """Sets scale, ticks and limits of the axes of a swept path."""
     if axis.wide:
         from airloom.report.plots import logarithmic
 
@@ -155,8 +212,34 @@ def set_categories(axes: Any, values: Sequence[str]) -> None:
         axes.figure.autofmt_xdate(rotation=30, ha="right")
 
 
-def _caption(whole: Grid, axis: Axis, with_band: bool) -> str:
-    if not with_band:
-        return "One run a point: there is no confidence interval." if whole.repetitions == 1 else ""
-    mark = "Band" if axis.numeric else "Bars"
-    return f"{mark}: 95 % confidence interval of the mean over {whole.repetitions} repetitions."
+def _caption(whole: Grid, axis: Axis, group: Sequence[Figure], lines: Sequence[Curve]) -> str:
+    told = [*_marks(whole, axis, lines), *_missing(whole, group)]
+    if whole.repetitions == 1 and not any(line.interval.any() for line in lines):
+        told.append("One run a point: there is no confidence interval.")
+    return " ".join(told)
+
+
+def _marks(whole: Grid, axis: Axis, lines: Sequence[Curve]) -> Iterator[str]:
+    """Yields what bands, bars and dots are."""
+    numbers = {seen.n for line in lines for seen in line.seen}
+    if any(line.interval.any() for line in lines):
+        mark = "Band" if axis.numeric else "Bars"
+        over = f" over {whole.repetitions} repetitions" if whole.repetitions > 1 else ""
+        fewer = ", of fewer where n says so" if over and min(numbers) < whole.repetitions else ""
+        yield f"{mark}: 95 % confidence interval of the mean{over}{fewer}."
+    few = sorted(numbers & set(range(2, FEWEST)))
+    if few:
+        yield f"Dots: the single values, where {' or '.join(map(str, few))} repetitions have one."
+
+
+def _missing(whole: Grid, group: Sequence[Figure]) -> Iterator[str]:
+    """Yields where repetitions have no value."""
+    words = {}
+    for case in whole.cases:
+        least = min(one.at[case.key].n if case.key in one.at else 0 for one in group)
+        if least < len(case.runs):
+            words[", ".join(case.key)] = f"{least} of {len(case.runs)}"
+    if words:
+        shown = [f"{key}: {count}" if key else count for key, count in words.items()][:MISSING]
+        more = f" and at {len(words) - len(shown)} more points" if len(words) > len(shown) else ""
+        yield f"Not every run has a value: {'; '.join(shown)}{more}."

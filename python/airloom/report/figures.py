@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from pydantic import ValidationError, model_validator
+from pydantic import model_validator
 
-from airloom.errors import RunError
 from airloom.report.style import Drawing, Ink
+from airloom.results import stored
 from airloom.results.folder import disk
 from airloom.results.result import SCHEMA, Part
 from airloom.results.writer import write_atomically
@@ -86,11 +86,22 @@ class Figure(Part):
     log_x: bool = False
     log_y: bool = False
     caption: str = ""
+    categories: tuple[str, ...] = ()
+    """Words at the positions 0, 1, ... of an axis that has no numbers."""
+
+    @model_validator(mode="after")
+    def _with_a_word_for_each_position(self) -> Self:
+        if self.categories:
+            places = {x for line in self.lines for x in line.x} | {mark.x for mark in self.marks}
+            strange = sorted(x for x in places if x not in range(len(self.categories)))
+            if strange:
+                raise ValueError(f"figure {self.name}: no category for the position {strange[0]:g}")
+        return self
 
     def drawing(self) -> Drawing:
         """Returns the figure, ready to be drawn in either ink."""
-        words = [_in_words(line, self.unit) for line in self.lines]
-        words += [f"{mark.label} at {mark.x:g}" for mark in self.marks]
+        words = [_in_words(line, self.unit, self._at) for line in self.lines]
+        words += [f"{mark.label} at {self._at(mark.x)}" for mark in self.marks]
         caption = self.caption
         if empty := [line.label for line in self.lines if line.is_empty]:
             caption = f"{caption} Without values: {'; '.join(empty)}.".strip()
@@ -109,6 +120,9 @@ class Figure(Part):
             size=(9.8, 4.4),
         )
 
+    def _at(self, x: float) -> str:
+        return self.categories[int(x)] if self.categories else f"{x:g}"
+
     def _ideal(self) -> Line | None:
         return next((line for line in self.lines if line.role == "ideal"), None)
 
@@ -120,6 +134,7 @@ class Figure(Part):
         return [(line, last_within(line, ideal, self.tolerance)) for line in measured]
 
     def _draw(self, canvas: Canvas, ink: Ink) -> None:
+        from airloom.report.curves import set_categories
         from airloom.report.plots import finish, logarithmic
 
         axes = canvas.add_subplot()
@@ -129,7 +144,10 @@ class Figure(Part):
         coloured = [line for line in self.lines if line.role != "ideal"]
         drawn = [line for line in self.lines if not line.is_empty]
         for line in drawn:
-            _draw_line(axes, line, coloured.index(line) if line in coloured else 0, ink)
+            joined = not self.categories
+            _draw_line(axes, line, coloured.index(line) if line in coloured else 0, ink, joined=joined)
+        if self.categories:
+            set_categories(axes, self.categories)
         if self.log_x:
             logarithmic(axes, "x")
         if self.log_y:
@@ -140,10 +158,16 @@ class Figure(Part):
             if low < 0:
                 axes.axhline(0, color=ink.faint, linewidth=1.0)
         _draw_marks(axes, self.marks, ink)
-        unit = f", {self.unit}" if self.unit else ""
+        unit = f", {self.unit}" if self.unit not in ("", "1") else ""
         # A single line needs a label too: the title does not name the measurement.
         lines = max(2, len(drawn)) if drawn else 0
         finish(axes, self.x_label, f"{self.y_label}{unit}", ink, lines)
+
+
+class _Stored(Part):
+    """Contents of ``figures.json``."""
+
+    figures: tuple[Figure, ...]
 
 
 def save(folder: Path, figures: Sequence[Figure]) -> Path:
@@ -159,14 +183,9 @@ def load(folder: Path) -> list[Figure]:
     """Returns the figures of an experiment; empty without any."""
     path = folder / FILE
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        return [Figure.model_validate(one) for one in raw["figures"]]
+        return list(stored.model(path, _Stored).figures)
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
-        raise RunError(
-            "results.unreadable", f"figures.json cannot be read: {error}", where=str(path)
-        ) from error
 
 
 def last_within(line: Line, ideal: Line, tolerance: float) -> float | None:
@@ -186,12 +205,15 @@ def last_within(line: Line, ideal: Line, tolerance: float) -> float | None:
     return last
 
 
-def _in_words(line: Line, unit: str) -> str:
+def _in_words(line: Line, unit: str, at: Callable[[float], str]) -> str:
     known = [(x, y) for x, y in zip(line.x, line.y, strict=True) if y is not None]
     if not known:
         return f"{line.label}: no values"
     (first, low), (last, high) = known[0], known[-1]
-    return f"{line.label}: {low:.4g} {unit} at {first:g}, {high:.4g} {unit} at {last:g}".replace("  ", " ")
+    unit = "" if unit == "1" else unit
+    return f"{line.label}: {low:.4g} {unit} at {at(first)}, {high:.4g} {unit} at {at(last)}".replace(
+        "  ", " "
+    )
 
 
 def _up_to(last: float | None) -> str:
@@ -213,7 +235,8 @@ def look(role: Role, number: int, colours: Sequence[str]) -> tuple[str, str]:
     return colours[which], markers[again % len(markers)]
 
 
-def _draw_line(axes: Axes, line: Line, number: int, ink: Ink) -> None:
+def _draw_line(axes: Axes, line: Line, number: int, ink: Ink, *, joined: bool) -> None:
+    """Draws a line; without ``joined`` only its points, since nothing is between categories."""
     y = [math.nan if value is None else value for value in line.y]
     if line.role == "ideal":
         axes.plot(line.x, y, color=ink.text, linewidth=1.2, linestyle=(0, (5, 3)), label=line.label)
@@ -229,21 +252,28 @@ def _draw_line(axes: Axes, line: Line, number: int, ink: Ink) -> None:
         marker=marker,
         markersize=4.5,
         markerfacecolor=colour if line.role == "measured" else ink.paper,
-        linestyle="" if line.role == "published" else "-",
+        linestyle="" if line.role == "published" or not joined else "-",
         linewidth=1.6 if line.role == "measured" else 1.1,
         label=line.label,
         clip_on=False,  # a marker on an axis stays whole; none is outside
     )
 
 
+BEYOND = 0.5
+"""Share of the range of the values by which intervals may widen an axis; longer ones leave the figure."""
+
+
 def _extent(lines: Sequence[Line]) -> tuple[float, float]:
-    """Returns the axis range: from 0 or the lowest negative value to the highest interval end."""
-    low = high = 0.0
+    """Returns the axis range: that of the values and 0, widened for intervals by a half at most."""
+    low = high = least = most = 0.0
     for line in lines:
         for y, half in zip(line.y, line.ci95 or (None,) * len(line.y), strict=True):
             if y is not None:
-                high = max(high, y + (half or 0.0))
-                low = min(low, y - (half or 0.0)) if y < 0 else low
+                low, high = min(low, y), max(high, y)
+                most = max(most, y + (half or 0.0))
+                least = min(least, y - (half or 0.0)) if y < 0 else least
+    room = BEYOND * (high - low)
+    low, high = max(low - room, min(low, least)), min(high + room, max(high, most))
     return (low, high) if high > low else (0.0, 1.0)
 
 

@@ -6,12 +6,16 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+from airloom.host import output
 from airloom.report import flent, page, tables
 from airloom.report.all_tables import all_tables
 from airloom.report.page import Chapter, Progress
 from airloom.results import RunReader
 
 IMAGES = frozenset({"png", "svg"})
+CURE = "name another folder, or remove the file"
+
+_FORMS = {"png": output.PNG, "svg": output.SVG}
 
 
 def write(run: RunReader, target: Path, forms: Sequence[str], progress: Progress) -> list[Path]:
@@ -48,12 +52,15 @@ def _images(
     written = []
     for number, drawing in enumerate(drawings):
         progress(f"drawing {drawing.title.lower()}", 0.25 + 0.75 * number / len(drawings))
-        written += [drawing.save(target, form) for form in forms if form in IMAGES]
+        for form in [form for form in forms if form in IMAGES]:
+            output.refuse_others(drawing.path(target, form), _FORMS[form], CURE)
+            written.append(drawing.save(target, form))
     return written
 
 
 def _csv(one: tables.Table, target: Path) -> Path:
     path = target / f"{one.name}.csv"
+    output.refuse_others(path, output.CSV, CURE)
     with path.open("w", newline="", encoding="utf-8") as sink:
         if one.raw:
             columns = list(dict.fromkeys(name for row in one.raw for name in row))

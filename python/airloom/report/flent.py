@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from airloom.host import output
 from airloom.report.series import Floats
 from airloom.results import RunReader
 from airloom.units.quantities import Duration
@@ -57,6 +58,7 @@ def write(run: RunReader, target: Path) -> list[Path]:
             folder = target / one.name if run.points else target
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / document["metadata"]["DATA_FILENAME"]
+            output.refuse_others(path, output.GZIP, "name another folder, or remove the file")
             # A fixed time in the header of gzip: equal results are equal files.
             with path.open("wb") as sink, gzip.GzipFile("", "wb", fileobj=sink, mtime=0) as packed:
                 packed.write(json.dumps(document, indent=1, allow_nan=False).encode())

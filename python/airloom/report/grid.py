@@ -9,56 +9,51 @@ from functools import cached_property
 import numpy as np
 
 from airloom.report import series
+from airloom.report.axis import Axis, axis
 from airloom.report.series import Floats
 from airloom.results import RunReader
 from airloom.results.writer import label_of
 from airloom.stats import mean
-from airloom.units.figures import UNITS, Dimension, Scale
+from airloom.units.figures import UNITS, Dimension
 
 STATISTICS = ("min", "p50", "avg", "mean", "p95", "p99", "max")
 """Statistics in metric names; metrics that differ only in them form a family, as ``rtt_min``
 and ``rtt_max``."""
+
+FEWEST = 4
+"""Repetitions from which the interval of their mean is drawn."""
 
 Key = tuple[str, ...]
 """A point: one value for each axis."""
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """A swept path, or the runs that are compared. Positions: numeric values, otherwise indexes."""
-
-    path: str
-    label: str
-    values: tuple[str, ...]
-    positions: tuple[float, ...]
-    numeric: bool
-    unit: str
-
-    @property
-    def title(self) -> str:
-        """Label of the axis with its unit."""
-        return f"{self.label}, {self.unit}" if self.unit else self.label
-
-    @property
-    def wide(self) -> bool:
-        """True if the positions need a logarithmic axis."""
-        return (
-            self.numeric
-            and len(self.positions) > 2
-            and min(self.positions) > 0
-            and max(self.positions) / min(self.positions) >= 30
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Observed:
-    """Values of a figure at a point, one for each repetition, in the base unit.
+    """Values of a figure at a point, one for each repetition that has it, in the base unit.
 
     ``half`` is half the width of the 95 % interval of their mean; nan without one.
     """
 
     values: tuple[float, ...]
     half: float
+
+    @property
+    def n(self) -> int:
+        """Number of repetitions that have the figure."""
+        return len(self.values)
+
+    @property
+    def drawn(self) -> tuple[float, float]:
+        """Lowest and highest value of its mark in a figure: the interval, or the values themselves.
+
+        The interval of two or three repetitions is many times as wide as their spread (Student's factor
+        is 12.7 and 4.3), so these are drawn as they are. What was never negative has no negative mean.
+        """
+        if self.n < FEWEST and self.n > 1:
+            return min(self.values), max(self.values)
+        half = self.half if np.isfinite(self.half) else 0.0
+        low = self.mean - half
+        return (max(low, 0.0) if min(self.values) >= 0 else low), self.mean + half
 
     @property
     def mean(self) -> float:
@@ -86,6 +81,11 @@ class Figure:
     def statistic(self) -> str:
         """The statistic of the family; empty for a metric that has none."""
         return self.metric.removeprefix(self.family).lstrip("_")
+
+    @property
+    def title(self) -> str:
+        """The statistic in words: of a metric that has none, its own name."""
+        return self.statistic or self.metric.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,24 +216,6 @@ def of_runs(runs: Sequence[RunReader], names: Sequence[str]) -> Grid:
     for name, part in zip(names, whole, strict=True):
         cases += [Case((name, *case.key), case.runs) for case in part.cases]
     return Grid(axes, cases)
-
-
-def axis(path: str, label: str, values: Sequence[str]) -> Axis:
-    """Returns the axis of a swept path; numeric if all values are numbers of one dimension."""
-    figures: list[float] = []
-    dimensions: set[Dimension] = set()
-    for value in values:
-        digits, _, unit = value.strip().partition(" ")
-        try:
-            factor, dimension = UNITS[unit]
-            figures.append(float(digits) * factor)
-        except (ValueError, KeyError):
-            return Axis(path, label, tuple(values), tuple(map(float, range(len(values)))), False, "")
-        dimensions.add(dimension)
-    if len(dimensions) != 1 or len(set(figures)) < len(figures):
-        return Axis(path, label, tuple(values), tuple(map(float, range(len(values)))), False, "")
-    scale = Scale.for_values(figures, dimensions.pop())
-    return Axis(path, label, tuple(values), tuple(one / scale.factor for one in figures), True, scale.unit)
 
 
 def _samples(case: Case) -> Samples:

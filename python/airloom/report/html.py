@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from airloom.report import page, tables
+from airloom.report import facts, page, tables
 from airloom.report.page import Progress
 from airloom.report.tables import Cell, Table
 from airloom.results import RunReader
 
 _WIDE = 6.0
 """Width in inches from which a figure takes the full row."""
+_FIRST = (9.0, 2.9)
+"""Size of the figure below the verdict, in inches."""
 
 
 def render(runs: Sequence[RunReader], progress: Progress) -> str:
@@ -69,17 +72,20 @@ def _chapters(chapters: Sequence[page.Chapter], prefix: str, progress: Progress)
         figures = []
         for drawing in chapter.drawings:
             progress(f"drawing {drawing.title.lower()}", 0.25 + 0.75 * drawn / total)
-            svg = drawing.svg(f"{prefix}f{drawn}")
-            drawn += 1
+            first = not chapter.title
+            shaped = dataclasses.replace(drawing, size=_FIRST) if first else drawing
             figures.append(
                 {
                     "title": drawing.title,
                     # Markup is safe: the drawing is our own, and its texts were escaped when set.
-                    "svg": Markup(svg),
+                    "svg": Markup(shaped.svg(f"{prefix}f{drawn}")),
+                    # The letters of a wide drawing cannot be read on a telephone.
+                    "narrow": Markup(drawing.svg(f"{prefix}n{drawn}")) if first else None,
                     "caption": drawing.caption,
-                    "wide": drawing.size[0] >= _WIDE,
+                    "wide": shaped.size[0] >= _WIDE,
                 }
             )
+            drawn += 1
         shown.append(
             {
                 "title": chapter.title,
@@ -94,6 +100,8 @@ def _chapters(chapters: Sequence[page.Chapter], prefix: str, progress: Progress)
 
 def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
     shown = _chapters(page.chapters(run, progress), prefix, progress)
+    first = shown.pop(0)["figures"] if shown and not shown[0]["title"] else []
+    narrow = [{**one, "svg": one["narrow"]} for one in first]
     progress("writing", 1.0)
     description = run.scenario.get("description")
     verdict = run.result.verdict
@@ -104,13 +112,16 @@ def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
         "scenario": run.result.scenario,
         "description": description if isinstance(description, str) else "",
         "verdict": verdict,
+        "labels": tables.reason_labels(verdict),
         "reasons": reasons,
         "other_reasons": other_reasons,
         "notes": notes,
         "other_notes": other_notes,
         "lost": run.notes,
-        "facts": tables.facts(run)[1:],
+        "facts": facts.of_run(run)[1:],
         "tiles": [{"figure": figure, "label": label} for figure, label in page.headlines(run)],
+        "first": first,
+        "narrow": narrow,
         "chapters": shown,
     }
 

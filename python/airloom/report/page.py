@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from airloom.host import files as host_files
 from airloom.report import (
     control,
     figures,
     grid,
+    links,
     plots,
     radio,
     series,
@@ -23,6 +26,7 @@ from airloom.report.in_force import in_force
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
 from airloom.results import Measurement, RunReader
+from airloom.results.headline import BETTER
 
 TAIL_LINES = 25
 TAIL_OCTETS = 16 * 1024
@@ -45,7 +49,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A section of the page with a heading."""
+    """A section of the page with a heading; the one without a title stands below the verdict."""
 
     title: str
     text: str = ""
@@ -65,7 +69,9 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
     frame = run.samples()
     progress("preparing plots", 0.2)
     found = list(series.all_series(frame)) if not run.is_sweep else []
+    over_time = plots.over_time(found, run.details.happenings)
     chain = (
+        Chapter("", drawings=over_time[:1]),
         Chapter("Figures", drawings=[one.drawing() for one in figures.load(run.folder)]),
         *(_of_sweep(run) if run.is_sweep else _of_single(run)),
         Chapter("Claims", tables=_there(tables.claims(run), tables.repeated(run))),
@@ -87,7 +93,8 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
             drawings=_known(control.drawing(run, frame)),
             tables=_there(control.messages(run), control.answers(run)),
         ),
-        Chapter("Over time", drawings=plots.over_time(found, run.details.happenings)),
+        Chapter("Links", drawings=links.drawings(run, frame)),
+        Chapter("Over time", drawings=over_time[1:]),
         Chapter("Distributions", drawings=plots.distributions(found)),
         _fates(run),
         Chapter(
@@ -113,8 +120,8 @@ def side_by_side(runs: Sequence[RunReader]) -> Chapter:
 
 
 def _of_single(run: RunReader) -> list[Chapter]:
-    found = _there(tables.first_figures(run), tables.measurements(run), in_force(run))
-    return [Chapter("Measurements", tables=found)]
+    found = (tables.first_figures(run), *tables.figures_and_counters(run), in_force(run))
+    return [Chapter("Measurements", tables=_there(*found))]
 
 
 def _of_sweep(run: RunReader) -> list[Chapter]:
@@ -132,7 +139,12 @@ def _of_sweep(run: RunReader) -> list[Chapter]:
 def _picture(run: RunReader) -> Drawing | None:
     """Returns the drawing of nodes and links; nodes with only radios appear on the map."""
     wired = run.details.topology
-    return topology.picture(wired) if wired.wires or not run.details.radios else None
+    if run.details.radios and not wired.wires:
+        return None
+    by_radio = [
+        (one.sender.partition(":")[0], one.receiver.partition(":")[0]) for one in run.details.radio_links
+    ]
+    return topology.picture(wired, by_radio)
 
 
 def _whose(run: RunReader) -> str:
@@ -144,7 +156,10 @@ def headlines(run: RunReader, most: int = 6) -> list[tuple[str, str]]:
     if run.is_sweep and run.index.sweep:
         return []
     best: dict[tuple[str, str], Measurement] = {}
+    there = {(one.name, one.metric) for one in run.result.measurements}
     for one in run.result.measurements:
+        if (one.name, BETTER.get(one.metric)) in there:
+            continue
         kind = series.kind_of(one.metric, one.unit)
         if kind not in series.ORDER or one.mean is None or one.labels:
             continue  # one of several cases is meaningless without the others
@@ -161,7 +176,7 @@ def _label(one: Measurement) -> str:
 
 
 def _weight(metric: str) -> int:
-    for place, word in enumerate(("throughput", "p50", "median", "mean", "avg", "loss", "jitter")):
+    for place, word in enumerate(("goodput", "throughput", "p50", "median", "mean", "avg", "loss", "jitter")):
         if metric == word or metric.endswith(f"_{word}"):
             return place
     return 99
@@ -199,9 +214,12 @@ def _logs(run: RunReader) -> list[Text]:
 
 
 def _tail(path: Path) -> list[str]:
-    with path.open("rb") as source:
-        source.seek(max(0, path.stat().st_size - TAIL_OCTETS))
-        text = source.read().decode("utf-8", "replace")
+    try:
+        with host_files.reader(path) as source:
+            source.seek(max(0, os.fstat(source.fileno()).st_size - TAIL_OCTETS))
+            text = source.read(TAIL_OCTETS).decode("utf-8", "replace")
+    except OSError as error:
+        return [f"cannot be read: {error.strerror or error}"]
     # Removes control characters, such as colour codes, which a page can't contain.
     clean = "".join(one for one in text if one in "\n\t" or one.isprintable())
     return clean.splitlines()[-TAIL_LINES:]

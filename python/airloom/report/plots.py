@@ -26,6 +26,9 @@ LINES = 8
 HAPPENINGS = 6
 """Maximum number of events in a caption."""
 
+NEAR = 0.1
+"""How far before and after the samples an event is marked, as a share of their time."""
+
 
 def over_time(found: Sequence[Series], happenings: Sequence[Happening] = ()) -> list[Drawing]:
     """Returns one plot for each kind of series, with markers for the events of the run."""
@@ -40,7 +43,14 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
     envelopes = [series.envelope(one.t_ns, one.values) for one in group]
     scale = _scale(group)
     title = series.title_of(kind)
-    told = most_important(happenings)
+    begin = min(float(shape.t_s[0]) for shape in envelopes)
+    end = max(float(shape.t_s[-1]) for shape in envelopes)
+    # A failure often ends the data. What lies further away would only make the axis longer.
+    near = NEAR * (end - begin)
+    around = [one for one in happenings if begin - near <= one.t_ns / 1e9 <= end + near]
+    told = most_important(around)
+    times = [one.t_ns / 1e9 for one in told]
+    first, last = min([begin, *times]), max([end, *times])
 
     def draw(figure: Figure, ink: Ink) -> None:
         axes = figure.add_subplot()
@@ -67,6 +77,9 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
         for one in told:
             axes.axvline(one.t_ns / 1e9, color=ink.faint, linewidth=0.8, linestyle=(0, (2, 2)))
         finish(axes, "time, s", _axis(title, scale), ink, len(group))
+        if last > first:
+            edge = 0.02 * (last - first)
+            axes.set_xlim(first - edge, last + edge)
         if kind in ("throughput", "loss"):
             axes.set_ylim(bottom=0)
 
@@ -78,8 +91,9 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
     if told:
         listed = "; ".join(f"{one.what} at {one.t_ns / 1e9:.4g} s" for one in told)
         caption += f" Dashed: {listed}."
-        if len(told) < len(happenings):
-            caption += f" {len(happenings) - len(told)} more are listed under Events."
+        more = len(marked(around)) - len(told)
+        if more:
+            caption += f" {more} more are listed under Events."
     return Drawing(
         name=f"time-{kind}",
         title=f"{title} over time",
@@ -89,17 +103,20 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
     )
 
 
-_IMPORTANCE = ("event", "failure", "controller", "program")
+_IMPORTANCE = ("failure", "radio", "event", "controller")
+
+
+def marked(happenings: Sequence[Happening]) -> list[Happening]:
+    """Returns what a plot can mark: not the starts and ends of programs, which every run has."""
+    return [one for one in happenings if one.kind in _IMPORTANCE]
 
 
 def most_important(happenings: Sequence[Happening]) -> list[Happening]:
-    """Returns what a plot marks, in order of time: at most ``HAPPENINGS``, programs last.
+    """Returns what a plot marks, in order of time: at most ``HAPPENINGS``.
 
-    Events of the scenario and failures come first. Starts and ends of programs are marked only if
-    nothing else happened.
+    Failures come first, then roams of stations, events of the scenario, and controllers.
     """
-    known = [one for one in happenings if one.kind != "program"] or list(happenings)
-    ranked = sorted(known, key=lambda one: (_IMPORTANCE.index(one.kind), one.t_ns))
+    ranked = sorted(marked(happenings), key=lambda one: (_IMPORTANCE.index(one.kind), one.t_ns))
     return sorted(ranked[:HAPPENINGS], key=lambda one: one.t_ns)
 
 

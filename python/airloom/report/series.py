@@ -26,10 +26,11 @@ GAP = 3
 
 Floats = npt.NDArray[np.float64]
 
-BUILT_IN = ("host", "node", "engine", "radio", "radio-link", "control")
+BUILT_IN = ("host", "node", "engine", "radio", "radio-link", "link", "control")
 """Measurements recorded by the runtime itself, with their own plots."""
 
 _TITLES = {
+    "goodput": "Goodput",
     "throughput": "Throughput",
     "rtt": "Round-trip time",
     "delay": "One-way delay",
@@ -44,8 +45,13 @@ _TITLES = {
     "qdisc_backlog": "Backlog of queueing disciplines",
     "qdisc_drops": "Drops of queueing disciplines",
     "page_time": "Page load time",
+    "queue": "Queue length",
+    "queue_octets": "Queue length in octets",
+    "utilization": "Utilization",
+    "dropped": "Drops",
+    "marked": "ECN marks",
 }
-ORDER = ("throughput", "rtt", "delay", "jitter", "loss")
+ORDER = ("goodput", "throughput", "rtt", "delay", "jitter", "loss")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +148,9 @@ def kind_of(metric: str, unit: str) -> str:
     words = metric.lower().replace(".", "_").split("_")
     # Parts of a test follow a dot: cwnd.up_be.
     family = metric.partition(".")[0]
-    if family in ("offered", "delivery_rate") or family.startswith("other_"):
-        # What a program hands to its socket comes in bursts far above the rate of any link; what other
-        # slices do is no figure of the flow.
+    if family in ("goodput", "offered", "delivery_rate") or family.startswith("other_"):
+        # Goodput counts silence, throughput does not. What a program hands to its socket comes in bursts
+        # far above the rate of any link; what other slices do is no figure of the flow.
         return family
     if dimension == RATE:
         return "throughput"
@@ -156,6 +162,11 @@ def kind_of(metric: str, unit: str) -> str:
     if dimension == PLAIN and ("loss" in words or "lost" in words) and unit in ("1", "%", ""):
         return "loss"
     return family
+
+
+def sampled(family: str) -> str:
+    """Returns the metric of the samples of a family of figures: goodput is that of the whole throughput."""
+    return "throughput" if family == "goodput" else family
 
 
 def title_of(kind: str) -> str:
@@ -178,18 +189,24 @@ def all_series(frame: pd.DataFrame) -> Iterator[Series]:
     for (measurement, metric, unit, node), rows in groups:
         if measurement in BUILT_IN or unit not in UNITS:
             continue
-        factor, dimension = UNITS[unit]
         kind = kind_of(metric, unit)
         several = node and (nodes[(measurement, metric)] > 1 or metric.startswith("other_"))
         label = f"{measurement} {metric}" if metric != kind else measurement
-        yield Series(
-            label=f"{label} at {node}" if several else label,
-            kind=kind,
-            metric=metric,
-            dimension=dimension,
-            t_ns=rows["t_ns"].to_numpy(np.int64),
-            values=rows["value"].to_numpy(np.float64) * factor,
-        )
+        yield of_rows(rows, f"{label} at {node}" if several else label, kind)
+
+
+def of_rows(rows: pd.DataFrame, label: str, kind: str) -> Series:
+    """Returns the series of rows of one metric in one known unit."""
+    metric, unit = (str(rows[column].iloc[0]) for column in ("metric", "unit"))
+    factor, dimension = UNITS[unit]
+    return Series(
+        label=label,
+        kind=kind,
+        metric=metric,
+        dimension=dimension,
+        t_ns=rows["t_ns"].to_numpy(np.int64),
+        values=rows["value"].to_numpy(np.float64) * factor,
+    )
 
 
 def built_in(frame: pd.DataFrame, measurement: str, metric: str, node: str | None = None) -> pd.DataFrame:

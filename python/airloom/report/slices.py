@@ -12,6 +12,8 @@ _WHAT = {
     "address": "address of another radio",
     "ssid": "SSID of another slice",
     "bssid": "BSSID of another slice",
+    "slot": "outside of the slots",
+    "setting": "setting outside the grant, refused",
 }
 
 

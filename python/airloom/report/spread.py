@@ -10,11 +10,11 @@ import numpy as np
 from airloom.report import curves, facets, series
 from airloom.report.curves import bounds, dimensions, scale_of, set_categories
 from airloom.report.facets import Dimension, Panel
-from airloom.report.grid import Case, Figure, Grid
+from airloom.report.grid import FEWEST, Case, Figure, Grid
 from airloom.report.series import Floats
 from airloom.report.style import Drawing, Ink
 
-BOXES = 4
+BOXES = FEWEST
 """Repetitions from which a box is drawn; fewer are dots only."""
 
 PLACES = 16
@@ -52,7 +52,7 @@ def boxes(whole: Grid, group: Sequence[Figure], title: str, name: str) -> list[D
             if value not in categories:
                 continue
             others = key[:place] + key[place + 1 :] if axis is not None else key
-            line = (one.name if axis is not None else "", one.statistic, *others)
+            line = (one.name if axis is not None else "", one.title, *others)
             data.setdefault(line, {})[categories.index(value)] = np.array(seen.values)
     scale = scale_of(group)
     found = facets.arranged(dims, data)

@@ -10,6 +10,7 @@ import html
 import io
 import re
 import textwrap
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,9 +106,13 @@ class Drawing:
             figure.savefig(sink, format="svg", transparent=True, metadata={"Date": None})
         return _inline(sink.getvalue(), prefix, self.alt)
 
+    def path(self, folder: Path, form: str) -> Path:
+        """Returns the path of its file."""
+        return folder / f"{self.name}.{form}"
+
     def save(self, folder: Path, form: str) -> Path:
         """Saves a file, ``png`` or ``svg``, with its title."""
-        path = folder / f"{self.name}.{form}"
+        path = self.path(folder, form)
         with _settings(PAPER):
             figure = self._titled(PAPER)
             figure.savefig(path, format=form, dpi=200, metadata={"Date": None} if form == "svg" else None)
@@ -143,13 +148,23 @@ def _lay_out(figure: Figure) -> None:
     figure.set_layout_engine("none")
 
 
+COMMON: Mapping[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "airloom",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+}
+"""Settings of matplotlib for all figures: text in SVG stays text, and files are the same in each run."""
+
+
 def _settings(ink: Ink) -> AbstractContextManager[None]:
     import matplotlib
     from cycler import cycler
 
     settings: Any = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "airloom",
+        **COMMON,
         "font.family": ["DejaVu Sans"],
         "font.size": 9.0,
         "axes.prop_cycle": cycler(color=list(ink.series)),
@@ -162,10 +177,6 @@ def _settings(ink: Ink) -> AbstractContextManager[None]:
         "axes.titlelocation": "left",
         # Else each panel measures all of its tick labels to find its title's place, which is this one.
         "axes.titley": 1.0,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
         "axes.formatter.useoffset": False,
         "grid.color": ink.grid,
         "grid.linewidth": 0.7,

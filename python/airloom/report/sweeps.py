@@ -11,6 +11,7 @@ from airloom.report.grid import Figure, Grid
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
 from airloom.results import fairness
+from airloom.results.headline import BETTER
 from airloom.units.figures import PLAIN, RATE, TIME
 
 FEW = 8
@@ -78,8 +79,13 @@ def quantities(whole: Grid) -> list[Quantity]:
 
 
 def _leads(key: tuple[str, str], kinds: dict[tuple[str, str], str], there: set[tuple[str, str]]) -> bool:
-    """True if no other family of the tool is named as the quantity itself: ``offered`` is a rate too."""
-    return key[0] == kinds[key] or (kinds[key], key[1]) not in there
+    """True if no other family of the tool is named as the quantity itself, or stands for it: ``goodput`` for
+    ``throughput``.
+    """
+    family, tool = key
+    if (BETTER.get(kinds[key]), tool) in there:
+        return False
+    return family == kinds[key] or (kinds[key], tool) not in there
 
 
 def _kind(one: Figure) -> str:
@@ -109,16 +115,25 @@ def is_sampled(one: Quantity) -> bool:
 
 def drawings(whole: Grid, one: Quantity) -> list[Drawing]:
     """Returns the figures of a quantity: curves, repetitions, distribution, time series."""
-    names = tuple(dict.fromkeys(each.name for each in one.figures))
-    like = one.headline[0]
     found = [
         *curves.of_family(whole, one.drawn, one.title, one.slug),
         *spread.boxes(whole, one.headline, one.title, one.slug),
     ]
-    if is_sampled(one):
-        found += spread.distributions(whole, names, one.family, like, one.title, one.slug)
-        found += spread.over_time(whole, names, one.family, like, one.title, one.slug)
-    return found
+    return [*found, *samples(whole, one)]
+
+
+def samples(whole: Grid, one: Quantity) -> list[Drawing]:
+    """Returns the figures of a quantity's samples, if they are drawn: distribution and time series."""
+    if not is_sampled(one):
+        return []
+    names = tuple(dict.fromkeys(each.name for each in one.figures))
+    like, metric = one.headline[0], series.sampled(one.family)
+    title = one.title if metric == one.family else series.title_of(metric)
+    slug = one.slug.replace(one.family, metric, 1)
+    return [
+        *spread.distributions(whole, names, metric, like, title, slug),
+        *spread.over_time(whole, names, metric, like, title, slug),
+    ]
 
 
 def table(whole: Grid, one: Quantity) -> Table:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from airloom.report import series
 from airloom.results import Ledger, Measurement, RunReader, Verdict
-from airloom.results.headline import headlines
+from airloom.results.headline import HEADLINES, headlines
 from airloom.results.writer import label_of
 from airloom.units import html
-from airloom.units.figures import number, readable
-from airloom.units.text import plural
+from airloom.units.figures import of_metric
 
 Tone = Literal["", "good", "warn", "bad"]
 
@@ -37,6 +35,8 @@ class Table:
     note: str = ""
     raw: tuple[dict[str, Any], ...] = field(default=())
     """The rows with unrounded figures and units, for CSV; empty if the cells contain them."""
+    folded: bool = False
+    """Whether a page shows its title only, until the reader opens it."""
 
     def _repr_html_(self) -> str:
         rows = [[cell.text for cell in row] for row in self.rows]
@@ -73,12 +73,37 @@ def first_figures(run: RunReader) -> Table:
     return _measurements("headlines", "Measurements", shown, note, {})
 
 
+_N = "n is the number of observations behind a figure. With two or more it has an interval."
+
+
 def measurements(run: RunReader) -> Table:
     """Returns all figures of a run."""
-    note = "n is the number of observations behind a figure. With two or more it has an interval."
     few = len(run.figures) <= MANY
     title = "Measurements" if few else "All figures"
-    return _measurements("measurements", title, run.figures, note, labels_of(run))
+    return _measurements("measurements", title, run.figures, _N, labels_of(run))
+
+
+_COUNTS = ("frames", "packets", "count", "octets", "bit")
+
+
+def is_counter(one: Measurement) -> bool:
+    """Whether a figure only counts what a tool did, such as packets sent: rates and shares follow from it."""
+    if one.metric in HEADLINES:
+        return False
+    return one.unit in _COUNTS or one.metric.partition(".")[0].startswith("cpu")
+
+
+def figures_and_counters(run: RunReader) -> tuple[Table, ...]:
+    """Returns the figures of a single run, and folded its counters."""
+    few = len(run.figures) <= MANY
+    counters = [one for one in run.figures if is_counter(one)]
+    others = [one for one in run.figures if not is_counter(one)]
+    if not counters or not others or not few:
+        return (replace(measurements(run), folded=not few),)
+    return (
+        _measurements("measurements", "Measurements", others, _N, {}),
+        replace(_measurements("counters", "Counters", counters, "", {}), folded=True),
+    )
 
 
 def labels_of(run: RunReader) -> dict[str, str]:
@@ -93,6 +118,7 @@ def _measurements(
     # Columns equal in every row are left out: an only name, missing intervals of single runs.
     names = ["measurement"] if len({one.name for one in found}) > 1 or not swept else []
     intervals = ["95 % interval"] if any(one.ci95 is not None for one in found) else []
+    observed = ["n"] if any(one.n != 1 for one in found) else []
     rows: list[list[str | Cell]] = []
     shown = ""
     for one in found:
@@ -101,15 +127,17 @@ def _measurements(
         figure = Cell(shown_figure(one, one.mean), "" if one.mean is not None else "bad")
         labels = [one.labels.get(label, "") for label in swept]
         spread = [interval(one)] if intervals else []
-        rows.append([*first, *labels, one.metric.replace("_", " "), figure, *spread, f"{one.n:,}"])
-    columns = [*names, *(shorter.get(path, path) for path in swept), "metric", "mean", *intervals, "n"]
+        number = [f"{one.n:,}"] if observed else []
+        rows.append([*first, *labels, one.metric.replace("_", " "), figure, *spread, *number])
+    mean = "mean" if observed else "value"
+    columns = [*names, *(shorter.get(path, path) for path in swept), "metric", mean, *intervals, *observed]
     return table(
         name,
         title,
         columns,
         rows,
         numeric=tuple(range(len(names) + len(swept) + 1, len(columns))),
-        note=note,
+        note=note if observed or note != _N else "",
         raw=[one.model_dump(exclude={"labels"}) | one.labels for one in found],
     )
 
@@ -123,10 +151,7 @@ def interval(one: Measurement) -> str:
 
 def shown_figure(one: Measurement, value: float | None, digits: int = 4) -> str:
     """Returns a figure in readable form; a share of losses or of a processor in percent."""
-    share = series.kind_of(one.metric, one.unit) == "loss" or one.metric.startswith("cpu")
-    if value is not None and one.unit in ("1", "") and share:
-        return f"{number(100 * value, digits)} %"
-    return readable(value, one.unit, digits)
+    return of_metric(one.metric, value, one.unit, digits)
 
 
 OUTCOME_TONES: dict[str, Tone] = {
@@ -166,8 +191,8 @@ def repeated(run: RunReader) -> Table:
         [
             ", ".join(f"{key}={value}" for key, value in one.labels.items()),
             one.metric,
-            readable(one.mean, one.unit),
-            "-" if one.ci95 is None else f"± {readable(one.ci95, one.unit)}",
+            of_metric(one.metric, one.mean, one.unit),
+            "-" if one.ci95 is None else f"± {of_metric(one.metric, one.ci95, one.unit)}",
             str(one.n),
             one.stopped,
         ]
@@ -283,6 +308,8 @@ _IN_WORDS = {
     "retry-limit": "no acknowledgment after the last permitted transmission",
     "radio-queue-full": "no buffer in the radio's driver, or its queue too long",
     "radio-off": "the radio was off, or its slice did not have it",
+    "outside-band": "the node's 802.11 stack sent where its radio has no channel",
+    "node-kernel": "the node's own kernel had no network to send it to",
     "outside-grant": "the transmission would have violated the grant of its slice",
     "not-associated": "no access point, or no such station",
     "not-up": "the guest behind the port had not come up yet",
@@ -404,17 +431,34 @@ def programs(run: RunReader) -> Table:
     return table("programs", "Programs", ["node", "program", "end", "command"], rows)
 
 
-SWEPT_VALUES = 6
-"""Maximum number of swept values in the facts of a run."""
+_LABELS = {
+    "host.lost": "lost by the host",
+    "host.cpu-pressure": "short of processors",
+    "host.pressure-hidden": "pressure not known",
+    "host.steal": "processor time stolen",
+    "host.memory-pressure": "short of memory",
+    "host.memory-low": "short of memory",
+    "delivery.late": "late deliveries",
+    "delivery.stall": "late deliveries",
+    "ingress.late": "late intake",
+    "ingress.stall": "late intake",
+    "link.paused": "links stood still",
+    "engine.busy": "engine without reserve",
+    "engine.starved": "engine waited",
+    "node.starved": "nodes waited",
+    "node.share": "share not held",
+    "kind.ceiling": "above a kind's ceiling",
+    "traffic.pacing": "source behind its schedule",
+    "measure.stopped": "a program was stopped",
+    "claim.undecided": "claim undecided",
+    "run.unfinished": "not finished",
+    "run.cut-short": "cut short",
+}
 
 
-def _in_words(path: str, values: Sequence[Any], labels: Mapping[str, str]) -> str:
-    """Returns a swept path with its label and its values."""
-    name = f"{labels[path]} = {path}" if path in labels else path
-    shown = [label_of(value) for value in values]
-    if len(shown) > SWEPT_VALUES:
-        return f"{name}: {shown[0]} to {shown[-1]}, {len(shown)} values"
-    return f"{name}: {', '.join(shown)}"
+def reason_labels(verdict: Verdict) -> list[str]:
+    """Returns the reasons of a verdict in a few words each, the gravest first."""
+    return list(dict.fromkeys(_LABELS.get(code, code) for code in verdict.codes if code))
 
 
 REASONS = 4
@@ -453,41 +497,3 @@ def _some(texts: Sequence[str], groups: Sequence[Sequence[str]], most: int) -> t
 def with_others(text: str, others: int) -> str:
     """Returns the first of several texts that are alike, with the number of others."""
     return f"{text} (and {others} more like it)" if others else text
-
-
-def facts(run: RunReader) -> list[tuple[str, str]]:
-    """Returns the basic facts of a run, one line each."""
-    result = run.result
-    lateness = result.ledger.lateness_us
-    found = [
-        ("Scenario", result.scenario),
-        ("Node kinds", ", ".join(result.kinds) or "-"),
-        ("Seed", str(result.seed)),
-        ("Started", result.started.replace("T", " ").replace("Z", " UTC")),
-        ("Took", f"{result.wall_seconds:.1f} s"),
-    ]
-    if run.is_sweep:
-        index = run.index
-        swept = "; ".join(_in_words(path, values, index.labels) for path, values in index.sweep.items())
-        done = sum(point.state == "finished" for point in index.points)
-        found.append(("Sweep", swept or "repetitions only"))
-        runs = f"{done} of {len(index.points)} done"
-        repeated = f"{index.repetitions} {plural('repetition', index.repetitions)}"
-        found.append(("Runs", f"{runs}, {repeated}"))
-    if not result.ledger.delivered:
-        return found
-    found.append(
-        (
-            "Lateness",
-            ", ".join(
-                f"{name} {readable(value, 'us')}"
-                for name, value in (
-                    ("median", lateness.p50),
-                    ("99 %", lateness.p99),
-                    ("99.9 %", lateness.p999),
-                    ("largest", lateness.max),
-                )
-            ),
-        )
-    )
-    return found

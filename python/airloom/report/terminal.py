@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.cells import cell_len
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from airloom.report import tables
 from airloom.report.all_tables import all_tables
+from airloom.report.facts import of_run
 from airloom.results import Claim, RunReader, Verdict
 
 _TONES = {"": "", "good": "green", "warn": "yellow", "bad": "bold red"}
@@ -24,13 +26,19 @@ def render(run: RunReader) -> RenderableType:
     facts = RichTable.grid(padding=(0, 2))
     facts.add_column(style="dim")
     facts.add_column(overflow="fold")
-    for name, text in tables.facts(run):
+    for name, text in of_run(run):
         facts.add_row(name, Text(text))
     found = all_tables(run)
     parts: list[RenderableType] = [verdict(run.result.verdict), *lost(run.notes), facts]
     short = run.is_sweep or any(one.name == "headlines" for one in found)
     for one in found:
         if short and one.name == "measurements":
+            continue
+        if one.name == "measurements":
+            figures, *counters = tables.figures_and_counters(run)
+            more = sum(len(table.rows) for table in counters)
+            told = f"{figures.note} {more} counters are in result.json.".strip() if more else figures.note
+            parts += [Text(), rich_table(replace(figures, note=told))]
             continue
         parts += [Text(), claims(run.result.claims) if one.name == "claims" else rich_table(one)]
     return Group(*parts)
@@ -40,6 +48,11 @@ def verdict(verdict: Verdict) -> Panel:
     """Returns the verdict with its reasons, in a panel of its colour."""
     colour = _STATUS[verdict.status]
     lines = Text(verdict.status.upper(), style=f"bold {colour}")
+    labels = tables.reason_labels(verdict)
+    if labels:
+        lines.append(f"  {', '.join(labels)}", style=f"not bold {colour}")
+    if verdict.cause:
+        lines.append(f"\nMost likely cause: {verdict.cause}", style="default not bold")
     reasons, others = tables.reasons(verdict)
     for reason in reasons:
         lines.append(f"\n- {reason}", style="default not bold")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airloom.report import curves, grid, spread, sweeps
+from airloom.report import curves, grid, sweeps
 from airloom.report.style import Drawing
 from airloom.report.tables import Cell, Table, interval, labels_of, shown_figure, table
 from airloom.results import Measurement, RunReader
@@ -22,15 +22,10 @@ def drawings(runs: Sequence[RunReader]) -> list[Drawing]:
     whole = grid.of_runs(runs, names_of(runs))
     found: list[Drawing] = []
     for one in sweeps.quantities(whole):
-        names = tuple(dict.fromkeys(each.name for each in one.figures))
-        like = one.headline[0]
         over = whole.repetitions > 1 or whole.main != whole.axes[0]
         if over:
             found += curves.of_family(whole, one.headline, one.title, one.slug)
-        if not sweeps.is_sampled(one):
-            continue
-        found += spread.distributions(whole, names, one.family, like, one.title, one.slug)
-        found += spread.over_time(whole, names, one.family, like, one.title, one.slug)
+        found += sweeps.samples(whole, one)
     return found
 
 

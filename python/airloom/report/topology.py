@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airloom.report import stress
 from airloom.report.style import Drawing, Ink
 from airloom.results.details import Topology, Wire
 from airloom.units.figures import RATE, TIME, Quantity
@@ -39,8 +40,11 @@ _MARKERS = {
 }
 
 
-def picture(topology: Topology) -> Drawing | None:
-    """Returns the picture of a topology; None for an empty one."""
+def picture(topology: Topology, by_radio: Sequence[tuple[str, str]] = ()) -> Drawing | None:
+    """Returns the picture of a topology; None for an empty one.
+
+    ``by_radio``: pairs of nodes that sent to each other by radio, drawn as dashed lines.
+    """
     if not topology.vertices:
         return None
     import networkx as nx
@@ -50,10 +54,20 @@ def picture(topology: Topology) -> Drawing | None:
         graph.add_node(vertex.name, kind=vertex.kind, count=1)
     for wire in topology.wires:
         if wire.a in graph and wire.b in graph:
-            graph.add_edge(wire.a, wire.b, text=describe(wire))
+            graph.add_edge(wire.a, wire.b, text=describe(wire), label=_directed(wire), air=False)
+    pairs = {frozenset(pair) for pair in by_radio}
+    if len(pairs) <= DENSE:
+        for a, b in by_radio:
+            if a != b and a in graph and b in graph and not graph.has_edge(a, b):
+                graph.add_edge(a, b, text="", label="", air=True)
     kinds = Counter(vertex.kind for vertex in topology.vertices)
     told = ", ".join(f"{count} {plural(kind, count)}" for kind, count in sorted(kinds.items()))
-    common = Counter(describe(wire) for wire in topology.wires).most_common(1)
+    # Those that differ by direction have labels of their own, as far as there is place for labels.
+    uneven = sum(_is_uneven(wire) for wire in topology.wires)
+    told_apart = uneven if uneven <= LABELS else 0
+    common = Counter(
+        describe(wire) for wire in topology.wires if not (told_apart and _is_uneven(wire))
+    ).most_common(1)
     usual = common[0][0] if common else ""
     caption = ""
     others = len(topology.wires) - (common[0][1] if common else 0)
@@ -63,6 +77,8 @@ def picture(topology: Topology) -> Drawing | None:
         which = "Links without a label" if others <= LABELS else f"{common[0][1]} links"
         rest = "" if others <= LABELS else f" {_rest(common, topology)}"
         caption = f"{which}: {usual}.{rest}"
+    if any(data["air"] for _, _, data in graph.edges(data=True)):
+        caption = f"{caption} Dashed: by radio.".strip()
     clustered = len(graph) > MOST
     if clustered:
         graph = _clusters(graph)
@@ -100,11 +116,28 @@ def _rest(common: list[tuple[str, int]], topology: Topology) -> str:
 
 def describe(wire: Wire) -> str:
     """Returns a link's rate and delay, of both directions if they differ."""
+    forward, backward = _directions(wire)
+    return forward if forward == backward else f"{forward} forward, {backward} backward"
+
+
+def _is_uneven(wire: Wire) -> bool:
+    forward, backward = _directions(wire)
+    return forward != backward
+
+
+def _directed(wire: Wire) -> str:
+    """Returns the label of a link in lines, with the ends of its directions if they differ."""
+    forward, backward = _directions(wire)
+    if forward == backward:
+        return forward.replace(", ", "\n")
+    return f"{wire.a} \u2192 {wire.b}: {forward}\n{wire.b} \u2192 {wire.a}: {backward}"
+
+
+def _directions(wire: Wire) -> tuple[str, str]:
     forward = _direction(wire.rate_bit_s, wire.delay_ns, wire.trace)
     if wire.backward_delay_ns is None:
-        return forward
-    backward = _direction(wire.backward_rate_bit_s, wire.backward_delay_ns, wire.backward_trace)
-    return forward if forward == backward else f"{forward} / {backward}"
+        return forward, forward
+    return forward, _direction(wire.backward_rate_bit_s, wire.backward_delay_ns, wire.backward_trace)
 
 
 def _direction(rate: int | None, delay_ns: int, trace: bool) -> str:
@@ -113,7 +146,7 @@ def _direction(rate: int | None, delay_ns: int, trace: bool) -> str:
 
 
 def layout(graph: Any) -> dict[str, Place]:
-    """Returns vertex positions: chains in rows, rings in a circle, trees in layers, else springs."""
+    """Returns vertex positions: chains in rows, rings in a circle, trees in layers, else least stress."""
     import networkx as nx
 
     order = _chain(graph)
@@ -125,11 +158,33 @@ def layout(graph: Any) -> dict[str, Place]:
         return {name: (math.cos(i * turn), math.sin(i * turn)) for i, name in enumerate(cycle)}
     if nx.is_tree(graph) and max(dict(graph.degree).values()) < len(graph) - 1:
         return _layers(graph)
-    if len(graph) <= MOST and nx.is_connected(graph):
-        found = nx.kamada_kawai_layout(graph)
-    else:
-        found = nx.spring_layout(graph, seed=1, k=1.6 / math.sqrt(len(graph)), iterations=120)
-    return {name: (float(x), float(y)) for name, (x, y) in found.items()}
+    if not nx.is_connected(graph):
+        return _beside(graph)
+    return stress.places({name: list(graph[name]) for name in graph})
+
+
+def _beside(graph: Any) -> dict[str, Place]:
+    """Returns the parts of a graph that is not connected: each with its layout, one beside the other."""
+    import networkx as nx
+
+    places: dict[str, Place] = {}
+    left = 0.0
+    parts = sorted(nx.connected_components(graph), key=lambda part: (-len(part), min(part)))
+    alone = [name for part in parts if len(part) == 1 for name in sorted(part)]
+    for part in (part for part in parts if len(part) > 1):
+        inside = layout(graph.subgraph(sorted(part)))
+        low = min(x for x, _ in inside.values())
+        across = max(x for x, _ in inside.values()) - low
+        up = max(y for _, y in inside.values())
+        scale = max(across, 1e-9) / math.sqrt(len(part))
+        places |= {name: (left + (x - low) / scale, (y - up) / scale) for name, (x, y) in inside.items()}
+        left += across / scale + 1.0
+    below = min((y for _, y in places.values()), default=0.0) - 1.0
+    width = max(1, math.ceil(max(left, math.sqrt(2.0 * len(alone)))))
+    for number, name in enumerate(alone):
+        row, column = divmod(number, width)
+        places[name] = (float(column), below - row)
+    return places
 
 
 def _chain(graph: Any) -> list[str]:
@@ -208,16 +263,19 @@ def _clusters(graph: Any) -> Any:
 
 def _edges(axes: Axes, graph: Any, places: Mapping[str, Place], usual: str, ink: Ink) -> None:
     labelled = [
-        (a, b, data["text"]) for a, b, data in graph.edges(data=True) if data["text"] not in ("", usual)
+        (a, b, data.get("label", data["text"]))
+        for a, b, data in graph.edges(data=True)
+        if data["text"] and (data["text"] != usual or "\u2192" in data.get("label", ""))
     ]
     many = graph.number_of_edges() > DENSE
-    for a, b in graph.edges:
+    for a, b, data in graph.edges(data=True):
         (x1, y1), (x2, y2) = places[a], places[b]
         axes.plot(
             [x1, x2],
             [y1, y2],
             color=ink.faint,
             linewidth=0.8 if many else 1.3,
+            linestyle=(0, (3, 3)) if data.get("air") else "-",
             alpha=0.55 if many else 1.0,
             zorder=1,
         )
@@ -226,7 +284,7 @@ def _edges(axes: Axes, graph: Any, places: Mapping[str, Place], usual: str, ink:
         axes.text(
             (x1 + x2) / 2,
             (y1 + y2) / 2,
-            text.replace(" / ", "\n").replace(", ", "\n"),
+            text,
             ha="center",
             va="center",
             fontsize=7,

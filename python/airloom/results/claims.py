@@ -101,7 +101,8 @@ def evaluate(
 ) -> Claim:
     """Evaluates a claim.
 
-    ``holds`` if ``check`` is true; ``holds-in-shape`` if only the weaker ``shape`` is true;
+    ``holds`` if ``check`` is true; ``holds-in-shape`` if only the weaker ``shape`` is true, and the
+    statement then begins with that;
     ``implausible-in-source`` if neither is, and ``implausible`` explains why the source is wrong;
     ``undecided`` if ``intervals`` allow more than one of these; else ``fails``. ``published`` is the
     source's statement. A missing measurement gives the outcome ``unmeasured``, and ``why`` names it.
@@ -116,6 +117,8 @@ def evaluate(
         in_shape = _hold(weaker, values, known, missing)[0]
         if in_shape and outcome == "fails":
             outcome, why = "holds-in-shape", f"{why}; but {weaker.text}"
+            # The figures contradict the statement as it stands, so it is not left to stand alone.
+            statement = f"Not as stated, only {weaker.text}: {statement}"
         elif in_shape:
             why = f"{why}; certainly {weaker.text}"
         elif in_shape is None and outcome == "fails":
@@ -174,6 +177,9 @@ def _shown(value: Quantity, interval: Interval | None) -> str:
         return ""
     ends = (Quantity(end, value.dimension) for end in (interval.low, interval.high))
     low, high = (str(end) if math.isfinite(end.value) else "" for end in ends)
+    if low == high and low:
+        wide = max(interval.high - value.value, value.value - interval.low)
+        return f" (± {Quantity(wide, value.dimension).text(2)})"
     if not low and not high:
         return " (no interval)"
     return f" ({low} to {high})" if low and high else f" ({low} or more)" if low else f" ({high} or less)"
@@ -195,9 +201,14 @@ def _reason(comparison: Comparison, values: Values) -> str:
     _same(left.dimension, right.dimension, "compared with")
     difference = Quantity(abs(left.value - right.value), left.dimension)
     side = "above" if left.value > right.value else "below"
-    where = f"{difference} {side}" if left.value != right.value else "equal to"
+    # Far from the other side, the distance says nothing that the values do not.
+    far = difference.value > _FAR * max(abs(left.value), abs(right.value))
+    where = "equal to" if left.value == right.value else side if far else f"{difference} {side}"
     return f"{left} is {where} {right}"
 
+
+_FAR = 0.9
+"""Distance of two values, as a share of the larger one, above which it is not told."""
 
 _STRICT = ("<", ">", "!=")
 """Signs that equal sides do not satisfy."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field
 
-from airloom.errors import RunError
+from airloom.results import stored
 from airloom.results.result import SCHEMA, Part
 
 COMPONENTS = ("guest_user", "guest_kernel", "host_kernel", "engine")
@@ -81,7 +81,7 @@ class Hotspot(Part):
     """Share of all samples."""
 
 
-HappeningKind = Literal["event", "failure", "controller", "program"]
+HappeningKind = Literal["event", "failure", "radio", "controller", "program"]
 
 
 class Happening(Part):
@@ -90,8 +90,8 @@ class Happening(Part):
     t_ns: int
     what: str
     kind: HappeningKind = "event"
-    """``event`` of the scenario, ``failure`` of a program, ``controller`` connected or lost, start
-    or end of a ``program``."""
+    """``event`` of the scenario, ``failure`` of a program, ``radio``: a station has another access point
+    or none, ``controller`` connected or lost, start or end of a ``program``."""
 
 
 class Captured(Part):
@@ -285,6 +285,33 @@ class DeviceUse(Part):
     """Octets that were copied once more."""
 
 
+class Spun(Part):
+    """A program in virtual time that called its kernel over and over without waiting."""
+
+    guest: str
+    program: str
+    """Its name, at most 15 octets; empty for all others of a guest with very many."""
+    calls: int
+    """Calls that were charged time."""
+    nanoseconds: int
+    """Virtual time that they were charged."""
+
+
+class ProcessorUse(Part):
+    """What a guest has worked on a modelled processor in virtual time."""
+
+    processor: str
+    guest: str
+    nanoseconds: int
+    """Virtual time for which the processor worked for it."""
+    interrupts: int
+    """Instants at which it has acted."""
+    context_switches: int
+    """How often the processor switched to it from another guest."""
+    frames: int
+    """Frames that it has sent or received."""
+
+
 class ChannelUse(Part):
     """One channel of a medium over the whole run, at all positions."""
 
@@ -294,6 +321,37 @@ class ChannelUse(Part):
     frames: int = 0
     airtime_ns: dict[str, int] = Field(default_factory=dict)
     """``busy``: at least one sender; ``overlapped``: several; ``sent``: all frames; in ns."""
+
+
+class _Flow(Part):
+    """Frames of one direction of a link."""
+
+    left: int | None = None
+    queue_highest: int | None = None
+    duplicated: int = 0
+    corrupted: int = 0
+    reordered: int = 0
+    marked: int = 0
+    dropped: dict[str, int] | None = None
+
+
+class _Account(Part):
+    """What is read of the engine's ledger."""
+
+    offered: int = 0
+    missed: int = 0
+    copies: int = 0
+    in_flight: int = 0
+    links: dict[str, dict[str, _Flow | list[Any] | str | float | bool | None]] = Field(default_factory=dict)
+
+
+def _as_account(raw: dict[str, Any]) -> dict[str, Any]:
+    _Account.model_validate(raw)
+    return raw
+
+
+EngineLedger = Annotated[dict[str, Any], AfterValidator(_as_account)]
+"""The engine's ledger as it is; what reports need of it has the right types."""
 
 
 class Details(Part):
@@ -306,7 +364,7 @@ class Details(Part):
     """Description of the machine: processor, cores, memory and so on."""
     limits: dict[str, str] = Field(default_factory=dict)
     """Limits of the verdict, in words with units."""
-    engine: dict[str, Any] = Field(default_factory=dict)
+    engine: EngineLedger = Field(default_factory=dict)
     """The engine's complete ledger: offered, copies, in_flight, links, ports."""
     host_lost: dict[str, int] = Field(default_factory=dict)
     """Frames lost by this machine, by reason."""
@@ -316,6 +374,8 @@ class Details(Part):
     """Digests of all input files of the scenario, by path."""
     length_ns: int = 0
     """Engine time at the end in ns."""
+    calendar_ns: int = 0
+    """In virtual time: the calendar's time at time zero, in ns since it began at 2020-01-01 00:00:00 UTC."""
     processors: dict[str, float] = Field(default_factory=dict)
     """``guest_user``, ``guest_kernel``, ``host_kernel``, ``engine``: busy processors on average."""
     programs: tuple[ProgramEnd, ...] = ()
@@ -342,6 +402,10 @@ class Details(Part):
     """Physical radios that several radios share."""
     devices: tuple[DeviceUse, ...] = ()
     """Devices of the engine in virtual machines."""
+    spun: tuple[Spun, ...] = ()
+    """In virtual time: programs that were charged time because they did not wait."""
+    processor_use: tuple[ProcessorUse, ...] = ()
+    """In virtual time: what guests have worked on modelled processors."""
     radio_links: tuple[RadioLink, ...] = ()
     """Samples of ``radio-link`` contain the time series: metrics ``rate`` in bit/s and ``retries``
     (share of the interval's attempts without a response), with ``sender>receiver`` as node."""
@@ -357,11 +421,6 @@ class Details(Part):
 def read(path: Path) -> Details:
     """Reads a ``details.json``; empty details for a run without one."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        return Details.model_validate(raw | {"version": raw.get("schema", SCHEMA)})
+        return stored.model(path, Details, version="version")
     except FileNotFoundError:
         return Details()
-    except (OSError, ValueError, ValidationError) as error:
-        raise RunError(
-            "results.unreadable", f"details.json cannot be read: {error}", where=str(path)
-        ) from error

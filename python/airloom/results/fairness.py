@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from airloom.results.result import Measurement
 
 if TYPE_CHECKING:
-    from airloom.results.reader import RunReader
+    import pyarrow as pa
 
 METRIC = "fairness"
 """The metric's name; its unit is 1."""
@@ -33,20 +33,18 @@ def jain(values: Sequence[float]) -> float | None:
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else None
 
 
-def of_run(run: RunReader) -> list[Measurement]:
+def of_flows(measurements: Sequence[Measurement], samples: Callable[[], pa.Table]) -> list[Measurement]:
     """Returns the index of each group of two or more flows of a single run.
 
     A flow is a measurement with a throughput; flows are of one group if their samples overlap in
-    time.
+    time. ``samples`` reads those of their throughputs; it is called if there are two flows or more.
     """
-    rates = {
-        one.name: one.mean for one in run.result.measurements if one.metric == RATE and one.mean is not None
-    }
+    rates = {one.name: one.mean for one in measurements if one.metric == RATE and one.mean is not None}
     if len(rates) < 2:
         return []
-    labels = next(one.labels for one in run.result.measurements)
+    labels = measurements[0].labels
     found = []
-    for group in _groups(run, [name for name in run.names if name in rates]):
+    for group in _groups(samples(), list(rates)):
         index = jain([rates[name] for name in group])
         if index is not None:
             found.append(
@@ -64,11 +62,10 @@ def group_name(names: Sequence[str]) -> str:
     return f"{names[0]} to {names[-1]}, {len(names)} flows"
 
 
-def _groups(run: RunReader, names: Sequence[str]) -> list[list[str]]:
+def _groups(table: pa.Table, names: Sequence[str]) -> list[list[str]]:
     """Returns flows that ran together, groups of two or more, in order."""
     import pyarrow.compute as pc
 
-    table = run.table(metric=RATE)
     spans = {}
     if table.num_rows:
         columns = table.select(["measurement", "t_ns"])

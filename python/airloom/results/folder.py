@@ -74,6 +74,27 @@ def disk(folder: Path) -> Iterator[None]:
         ) from error
 
 
+def refuse_foreign(folder: Path, scenario: str) -> None:
+    """Raises ``results.exists`` if a run would replace files of a folder that holds no results.
+
+    ``scenario`` is the text of its ``scenario.yaml``; the same text may be there already.
+    """
+    if any((folder / name).exists() for name in ("result.json", "sweep.json")):
+        return
+    for name in ("scenario.yaml", "details.json", "samples.parquet", "experiment.json", "report.html"):
+        path = folder / name
+        if not path.exists() or (name == "scenario.yaml" and _text(path) == scenario):
+            continue
+        raise exists(folder, f"a file {name}, which the results would replace")
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
 def exists(folder: Path, what: str, cure: str = "") -> ScenarioError:
     """Returns the error for a folder that is not empty."""
     return ScenarioError(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from airloom.results.result import Measurement
 
 HEADLINES = (
+    "goodput",
     "throughput",
     "throughput_up",
     "throughput_down",
-    "goodput",
     "rtt_mean",
     "rtt_p99",
     "rtt_max",
@@ -33,6 +33,15 @@ FEW = 6
 """A measurement with at most this many figures is shown whole."""
 
 
+BETTER = {"throughput": "goodput"}
+"""Metrics that are left out beside another one of the same measurement."""
+
+
+def chosen(metrics: Collection[str]) -> list[str]:
+    """Returns the most important of the metrics of one measurement, in order of importance."""
+    return [name for name in HEADLINES if name in metrics and BETTER.get(name) not in metrics]
+
+
 def headlines(found: Sequence[Measurement]) -> list[Measurement]:
     """Returns the most important figures, in the given order; small measurements whole."""
     names: dict[str, set[str]] = {}
@@ -42,6 +51,6 @@ def headlines(found: Sequence[Measurement]) -> list[Measurement]:
         one
         for one in found
         if len(names[one.name]) <= FEW
-        or one.metric in HEADLINES
+        or one.metric in chosen(names[one.name])
         or not names[one.name].intersection(HEADLINES)
     ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import RunError, ScenarioError
-from airloom.results import details, fairness, result, samples, sweep
+from airloom.results import details, fairness, result, samples, stored, sweep
 from airloom.results.details import Details
 from airloom.results.headline import headlines
 from airloom.results.result import Measurement, Result
@@ -16,7 +17,7 @@ from airloom.results.sweep import Point
 from airloom.results.writer import CUT_SHORT, SWEEP
 from airloom.scenario.source import Source
 from airloom.units import html
-from airloom.units.figures import readable
+from airloom.units.figures import of_metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +49,8 @@ class RunReader:
                 one.name,
                 *(one.labels.get(label, "") for label in swept),
                 one.metric.replace("_", " "),
-                readable(one.mean, one.unit),
-                readable(one.ci95, one.unit) if one.ci95 is not None else "",
+                of_metric(one.metric, one.mean, one.unit),
+                of_metric(one.metric, one.ci95, one.unit) if one.ci95 is not None else "",
                 one.n,
             )
             for one in shown
@@ -58,7 +59,8 @@ class RunReader:
         right = range(len(columns) - 3, len(columns))
         return (
             html.paragraph(str(self.folder), strong=self.result.scenario)
-            + html.paragraph("; ".join([*verdict.reasons, *verdict.notes]), strong=verdict.status)
+            + html.paragraph(verdict.cause, strong=verdict.status)
+            + html.listing([*verdict.reasons, *(f"note: {note}" for note in verdict.notes)])
             + html.table(columns, rows, numeric=right)
         )
 
@@ -131,11 +133,11 @@ class RunReader:
     def scenario_text(self) -> str:
         """The scenario of the run, as text."""
         try:
-            return (self.folder / "scenario.yaml").read_text(encoding="utf-8")
+            return stored.text(self.folder / "scenario.yaml")
         except FileNotFoundError:
             return ""
-        except (OSError, UnicodeError) as error:
-            self._note_lost(f"scenario.yaml cannot be read: {error}")
+        except RunError as error:
+            self._note_lost(error.message)
             return ""
 
     @cached_property
@@ -165,15 +167,19 @@ class RunReader:
         The fairness is Jain's index of flows that ran at the same time
         (:mod:`airloom.results.fairness`).
         """
+        return (*self._measured, *self.fairness)
+
+    @property
+    def _measured(self) -> list[Measurement]:
+        """The figures of ``result.json`` in the order of the scenario."""
         place = {name: number for number, name in enumerate(self.names)}
-        measured = sorted(self.result.measurements, key=lambda one: place[one.name])
-        return (*measured, *self.fairness)
+        return sorted(self.result.measurements, key=lambda one: place[one.name])
 
     @cached_property
     def fairness(self) -> tuple[Measurement, ...]:
         """Jain's fairness index of each group of flows that ran at the same time, over repetitions."""
         if not self.is_sweep:
-            return tuple(fairness.of_run(self))
+            return tuple(fairness.of_flows(self._measured, lambda: self.table(metric=fairness.RATE)))
         done = [run for point, run in self.begun if point.state == "finished"]
         return sweep.over_repetitions([one for run in done for one in run.fairness])
 
@@ -194,7 +200,7 @@ class RunReader:
         """Samples as a pandas frame: ``run.samples("rtt")``; each swept path is a column of its values."""
         frame: pd.DataFrame = self.table(measurement, metric, node).to_pandas()
         swept = self.index.sweep if self.is_sweep else {}
-        values = {text: json.loads(text) for text in frame["point"].unique()} if swept else {}
+        values = {text: self._values(text, swept) for text in frame["point"].unique()} if swept else {}
         for path in swept:
             # As objects: a swept value may be a mapping, which cannot be a category.
             frame[path] = frame["point"].astype(object).map({text: one[path] for text, one in values.items()})
@@ -225,10 +231,25 @@ class RunReader:
         try:
             return result.read(self.folder / "result.json")
         except RunError as error:
-            if not self.is_sweep or error.code not in ("results.missing", "results.unreadable"):
+            if not self.is_sweep or error.code not in (
+                "results.missing",
+                "results.unreadable",
+                "results.malformed",
+            ):
                 raise
             self._note_lost(f"result.json is put together from the runs: {error.message}")
             return sweep.whole(self.index, {point.folder: run.result for point, run in self.begun})
+
+    def _values(self, text: str, swept: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the swept values of a point of the samples."""
+        try:
+            found = json.loads(text)
+            return {path: found[path] for path in swept}
+        except (ValueError, KeyError, TypeError, RecursionError):
+            where = str(self.folder / SWEEP)
+            raise RunError(
+                "results.malformed", f"the point {text[:80]!r} of a sample is none of the sweep", where=where
+            ) from None
 
     def _note_lost(self, note: str) -> None:
         self._lost[note.splitlines()[0]] = None

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from airloom.errors import RunError
+from airloom.results import stored
 from airloom.verdict import Verdict
 
 SCHEMA = 1
@@ -109,7 +110,9 @@ class Repeated(Part):
 
 
 class Violation(Part):
-    """Transmissions of a slice's radio that violated its grant in the same way."""
+    """Transmissions of a slice's radio that violated its grant in the same way, or settings of it that the
+    grant forbids and that were refused.
+    """
 
     t_ns: int
     """Engine time of the first one."""
@@ -118,15 +121,16 @@ class Violation(Part):
     node: str
     """The sliver."""
     radio: str
-    what: Literal["channel", "power", "address", "ssid", "bssid", "slot"]
+    what: Literal["channel", "power", "address", "ssid", "bssid", "slot", "setting"]
     amount: Number = 0.0
     """By how much: MHz from the nearest granted channel, dB above the granted power, the longest time of
     one frame exchange outside of the slots in microseconds."""
     unit: str = ""
     """``MHz``, ``dB`` or ``us``; empty where there is no amount."""
     frames: int
-    """Number of transmissions."""
+    """Number of transmissions, or of refused attempts."""
     channel: int
+    """Of the transmissions; of a refused setting the one that was asked for, or else that of the radio."""
     concerned: tuple[str, ...] = ()
     """Other slices with an overlapping channel, or the owner of the name."""
 
@@ -140,6 +144,10 @@ class Result(Part):
     kinds: tuple[str, ...]
     started: str = Field(description="ISO 8601, UTC")
     wall_seconds: Number
+    time: Literal["wall", "virtual"] = "wall"
+    """The clock of the run; that of a sweep is in its runs."""
+    virtual_seconds: Number | None = None
+    """Length of a run in virtual time, from time zero; None in wall time."""
     verdict: Verdict
     ledger: Ledger = Ledger()
     measurements: tuple[Measurement, ...] = ()
@@ -180,7 +188,7 @@ def _json(raw: dict[str, Any]) -> str:
 def read(path: Path) -> Result:
     """Reads a ``result.json``; an error names the faulty place."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = stored.json_object(path)
     except FileNotFoundError:
         raise RunError(
             "results.missing",
@@ -188,11 +196,7 @@ def read(path: Path) -> Result:
             where=str(path.parent),
             cure="name the folder that `airloom run --out` wrote",
         ) from None
-    except (OSError, ValueError) as error:
-        raise RunError(
-            "results.unreadable", f"result.json cannot be read: {error}", where=str(path)
-        ) from error
-    version = raw.get("schema") if isinstance(raw, dict) else None
+    version = raw.get("schema")
     if isinstance(version, int) and version > SCHEMA:
         raise RunError(
             "results.newer",
@@ -200,12 +204,7 @@ def read(path: Path) -> Result:
             where=str(path),
             cure="read it with the release that wrote it, or a later one",
         )
-    try:
-        return Result.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise RunError("results.malformed", f"{place}: {first['msg']}", where=str(path)) from error
+    return stored.checked(path, Result, raw)
 
 
 def utc_now() -> str:

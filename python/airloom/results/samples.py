@@ -2,11 +2,13 @@
 
 During a run, each flush writes one complete Parquet file, a part, under a temporary name and
 renames it. So a reader finds complete parts however the run ends. At the end the parts are joined
-into ``samples.parquet``, one row group at a time.
+into ``samples.parquet``, in row groups of ``GROUP`` rows. Parts follow the wall clock; the joined file does
+not, so that two runs with the same rows have the same file.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from airloom.host import files
 from airloom.measure.columns import column, repeated
 
 FILE = "samples.parquet"
 PARTS = "samples.parts"
+GROUP = 1 << 18
+"""Rows of a row group."""
 
+_BROKEN = (OSError, KeyError, ValueError, TypeError, pa.ArrowException)
+"""What a damaged file raises."""
 _WORDS = ("measurement", "metric", "unit", "point", "node")
 
 SCHEMA = pa.schema(
@@ -126,24 +133,30 @@ def join_parts(folder: Path) -> None:
     target = folder / FILE
     temporary = folder / f"{FILE}.tmp"
     try:
-        if len(parts) == 1:
-            parts[0].rename(target)
-        else:
-            with (
-                temporary.open("wb") as sink,
-                pq.ParquetWriter(sink, SCHEMA, **_WRITTEN) as writer,
-            ):
-                for part in parts:
-                    source = pq.ParquetFile(part)
-                    for group in range(source.num_row_groups):
-                        writer.write_table(source.read_row_group(group).cast(SCHEMA))
-            temporary.rename(target)
+        with temporary.open("wb") as sink, pq.ParquetWriter(sink, SCHEMA, **_WRITTEN) as writer:
+            for table in _regrouped(parts):
+                writer.write_table(table, row_group_size=GROUP)
+        temporary.rename(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     for leftover in (folder / PARTS).iterdir():
         leftover.unlink()
     (folder / PARTS).rmdir()
+
+
+def _regrouped(parts: list[Path]) -> Iterator[pa.Table]:
+    """Yields the rows of all parts in tables of ``GROUP`` rows, the last of which has the rest."""
+    waiting = pa.Table.from_batches([], SCHEMA)
+    for part in parts:
+        source = pq.ParquetFile(part)
+        for group in range(source.num_row_groups):
+            waiting = pa.concat_tables([waiting, source.read_row_group(group).cast(SCHEMA)])
+            while waiting.num_rows >= GROUP:
+                yield waiting.slice(0, GROUP).combine_chunks()
+                waiting = waiting.slice(GROUP)
+    if waiting.num_rows:
+        yield waiting.combine_chunks()
 
 
 def read(
@@ -165,21 +178,22 @@ def read(
     for path in _files(folder):
         try:
             kept += [_filtered(table, words) for table in _groups(path)]
-        except (OSError, KeyError, pa.ArrowException) as error:
+        except _BROKEN as error:
             lost(_unreadable(path, folder, error))
-    return pa.concat_tables([AS_READ.empty_table(), *kept]).unify_dictionaries()
+    return pa.concat_tables([pa.Table.from_batches([], AS_READ), *kept]).unify_dictionaries()
 
 
 def lost_of(folder: Path, *, finished: bool) -> list[str]:
     """Returns notes on missing samples, as far as the files' footers show without a full read."""
-    files = _files(folder)
-    if finished and not files and not (folder / PARTS).is_dir():
+    paths = _files(folder)
+    if finished and not paths and not (folder / PARTS).is_dir():
         return [f"{FILE} is missing: there are no samples"]
     found = []
-    for path in files:
+    for path in paths:
         try:
-            pq.read_metadata(path)
-        except (OSError, pa.ArrowException) as error:
+            with files.reader(path) as octets:
+                pq.read_metadata(octets)
+        except _BROKEN as error:
             found.append(_unreadable(path, folder, error))
     return found
 
@@ -201,6 +215,9 @@ def _filtered(table: pa.Table, wanted: dict[str, str]) -> pa.Table:
 
 
 def _groups(path: Path) -> Iterator[pa.Table]:
+    os.close(files.opened(path))
     source = pq.ParquetFile(path, read_dictionary=list(_WORDS))
     for group in range(source.num_row_groups):
-        yield source.read_row_group(group).select(AS_READ.names).cast(AS_READ)
+        table = source.read_row_group(group).select(AS_READ.names).cast(AS_READ)
+        table.validate(full=True)
+        yield table

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, model_validator
 
 from airloom.errors import RunError, ScenarioError
 from airloom.results import result as results
-from airloom.results.folder import Lock, disk, exists
+from airloom.results import stored
+from airloom.results.folder import Lock, disk, exists, refuse_foreign
 from airloom.results.result import (
     SCHEMA,
     Claim,
@@ -36,10 +39,12 @@ MOST_DIFFERENCES = 3
 class Point(Part):
     """One run of a sweep: a value for every swept path, and a repetition, counted from 0."""
 
-    folder: str
+    folder: Annotated[str, Field(pattern=r"^points/[A-Za-z0-9_-]{1,64}$")]
     values: dict[str, Any]
     repetition: int
     state: Literal["waiting", "finished"] = "waiting"
+    machine: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The machine of a fleet that has made it; None for the one of the folder."""
 
 
 class Index(Part):
@@ -59,22 +64,35 @@ class Index(Part):
     """Digests of all input files by path; None if an older release wrote the index."""
     points: tuple[Point, ...]
 
+    @model_validator(mode="after")
+    def _of_one_sweep(self) -> Self:
+        """Checks that each point has one of the values of each swept path."""
+        swept = {path: {_text(value) for value in values} for path, values in self.sweep.items()}
+        for number, point in enumerate(self.points):
+            strange = [
+                path for path, value in point.values.items() if _text(value) not in swept.get(path, ())
+            ]
+            if strange or len(point.values) != len(swept):
+                raise ValueError(f"point {number} has no value of the sweep for {(strange or [*swept])[0]}")
+        return self
+
     def to_json(self) -> str:
         """Returns the text of ``sweep.json``."""
         raw = self.model_dump(mode="json")
         return json.dumps({"schema": raw.pop("version"), **raw}, indent=1, ensure_ascii=False) + "\n"
 
 
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
 def read_index(folder: Path) -> Index:
     """Reads a folder's ``sweep.json``."""
     path = folder / SWEEP
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        return Index.model_validate(raw | {"version": raw.get("schema", SCHEMA)})
-    except (OSError, ValueError, ValidationError) as error:
-        raise RunError(
-            "results.unreadable", f"sweep.json cannot be read: {error}", where=str(path)
-        ) from error
+        return stored.model(path, Index, version="version")
+    except FileNotFoundError:
+        raise stored.unreadable(path, "it is missing") from None
 
 
 def points_of(sweep: Mapping[str, Sequence[Any]], repetitions: int) -> list[Point]:
@@ -145,6 +163,7 @@ class SweepWriter:
                 raise exists(self.folder, "a single run's results")
             else:
                 self.index = fresh
+            refuse_foreign(self.folder, scenario_text)
             with disk(self.folder):
                 (self.folder / "scenario.yaml").write_text(scenario_text, encoding="utf-8")
             self._write_index()
@@ -173,11 +192,11 @@ class SweepWriter:
         """
         return SweepRun(self, point, kinds=kinds, seed=seed, scenario_text=scenario_text or self._text)
 
-    def finished(self, point: Point) -> None:
-        """Marks a point as finished, so that resuming skips it."""
+    def finished(self, point: Point, machine: str = "") -> None:
+        """Marks a point as finished, so that resuming skips it. ``machine``: that of a fleet."""
+        update = {"state": "finished", "machine": machine or None}
         points = tuple(
-            one.model_copy(update={"state": "finished"}) if one.folder == point.folder else one
-            for one in self.index.points
+            one.model_copy(update=update) if one.folder == point.folder else one for one in self.index.points
         )
         self.index = self.index.model_copy(update={"points": points})
         self._results.pop(point.folder, None)
@@ -223,9 +242,9 @@ class SweepWriter:
         """Yields the differences between the scenario and the one that was run, by path."""
         path = self.folder / "scenario.yaml"
         try:
-            before = path.read_text(encoding="utf-8")
+            before = stored.text(path)
             there, here = source.Source.of_text(before).data, source.Source.of_text(self._text).data
-        except (OSError, UnicodeError, ScenarioError):
+        except (OSError, RunError, ScenarioError):
             yield f"{path.name} in it cannot be read"
             return
         if digest not in (None, _digest(before)):
@@ -355,13 +374,23 @@ def name_of(point: Point) -> str:
 
 
 def worst(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
-    """Returns the worst of several verdicts, with every reason and its run."""
-    return Verdict(
-        status=worst_status(one.status for _, one in verdicts),
-        reasons=tuple(f"{name}: {reason}" for name, one in verdicts for reason in one.reasons),
-        codes=tuple(code for _, one in verdicts for code in one.codes),
-        notes=tuple(dict.fromkeys(note for _, one in verdicts for note in one.notes)),
+    """Returns the worst of several verdicts, with every reason and its run, the gravest first."""
+    whole = Verdict.of(
+        [
+            replace(reason, sentence=f"{name}: {reason.sentence}")
+            for name, one in verdicts
+            for reason in one.causes
+        ],
+        dict.fromkeys(note for _, one in verdicts for note in one.notes),
+        worst_status(one.status for _, one in verdicts),
     )
+    named = Counter(one.resource for _, one in verdicts if one.resource)
+    if not named:
+        return whole
+    resource, runs = named.most_common(1)[0]
+    cause = next(one.cause for _, one in verdicts if one.resource == resource)
+    told = f"{cause}, in {runs} of {len(verdicts)} runs" if len(verdicts) > 1 else cause
+    return whole.model_copy(update={"resource": resource, "cause": told})
 
 
 def over_repetitions(measurements: Sequence[Measurement]) -> tuple[Measurement, ...]:

@@ -15,10 +15,10 @@ from typing import Any, Self
 import pyarrow as pa
 
 from airloom.errors import LabError, RunError
-from airloom.results import samples
+from airloom.results import samples, stored
 from airloom.results.details import Details
-from airloom.results.folder import Lock, disk, exists
-from airloom.results.result import Claim, Ledger, Measurement, Repeated, Result, Violation, utc_now
+from airloom.results.folder import Lock, disk, exists, refuse_foreign
+from airloom.results.result import Claim, Ledger, Measurement, Repeated, Result, Violation, read, utc_now
 from airloom.verdict import Verdict
 
 FLUSH_ROWS = 200_000
@@ -76,6 +76,8 @@ class RunWriter:
         self.violations: tuple[Violation, ...] = ()
         self.violations_unrecorded = 0
         """Violations of slices' grants, for the next ``result.json``."""
+        self.virtual_seconds: float | None = None
+        """Length of a run in virtual time so far, for the next ``result.json``; None in wall time."""
         self.ledger = Ledger()
         """The ledger so far; used for a run that is cut short."""
         self._head = Result(
@@ -88,6 +90,8 @@ class RunWriter:
         )
         self._held = Lock(self.folder)
         with self._held.kept_if_done(), self._disk():
+            if not replace:
+                refuse_foreign(self.folder, scenario_text)
             self._prepare(replace)
             (self.folder / "scenario.yaml").write_text(scenario_text, encoding="utf-8")
             self._reserve()
@@ -214,6 +218,8 @@ class RunWriter:
     def _with(self, **changes: Any) -> Result:
         now = {
             "wall_seconds": round(time.monotonic() - self._began, 3),
+            "time": "wall" if self.virtual_seconds is None else "virtual",
+            "virtual_seconds": self.virtual_seconds,
             "measurements": tuple(self._measurements),
             "in_force": self.in_force,
             "violations": self.violations,
@@ -254,6 +260,24 @@ class RunWriter:
 
     def _disk(self) -> contextlib.AbstractContextManager[None]:
         return disk(self.folder)
+
+
+def refuse_others(folder: Path, name: str) -> None:
+    """Raises ``results.exists`` if a folder holds other results than those of the experiment ``name``.
+
+    Those are put together from runs, and have no scenario of their own.
+    """
+    if (folder / SWEEP).exists():
+        raise exists(folder, "a sweep")
+    if not (folder / "result.json").exists():
+        refuse_foreign(folder, "")
+        return
+    try:
+        own = read(folder / "result.json").scenario == name and not stored.text(folder / "scenario.yaml")
+    except (FileNotFoundError, RunError):
+        own = False
+    if not own:
+        raise exists(folder, f"other results than those of {name}")
 
 
 def point_text(point: Mapping[str, Any]) -> str:

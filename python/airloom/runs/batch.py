@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import functools
 import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airloom import _engine
-from airloom.errors import LabError, RunError
+from airloom import _engine, rpc
+from airloom.errors import LabError, RunError, ScenarioError
+from airloom.fleet import agent, connect
+from airloom.host.stopping import on_first_signal
 from airloom.nodes import doctor
-from airloom.planning import inputs
+from airloom.planning import ending, inputs
 from airloom.planning.capture import Capture
 from airloom.planning.gate import check
 from airloom.results import Claim, Result, RunReader, RunWriter, SweepWriter, Verdict
 from airloom.results.writer import label_of
-from airloom.runs import notebook, underlay
+from airloom.runs import notebook, side_by_side, underlay
 from airloom.runs.progress import Watcher
 from airloom.runs.single import Interrupted, OneRun, claims_of
 from airloom.verdict import disturbed, worst
@@ -71,9 +72,11 @@ def run(
     profile: bool = False,
     resume: bool = False,
     tries: int | Tries = 1,
+    jobs: int | None = None,
+    fleet: str | None = None,
     watcher: Watcher | None = None,
 ) -> RunResult:
-    """Runs a scenario: all points of its sweep and all repetitions, one after the other.
+    """Runs a scenario: all points of its sweep and all repetitions.
 
     ``overrides`` are as after ``--set``, or a mapping from path to value. ``out`` is the folder of
     the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes frames as pcapng: all of them,
@@ -81,21 +84,37 @@ def run(
     ``watcher`` receives the progress; in a notebook a bar shows it by default.
     ``resume`` continues an interrupted sweep. ``tries`` is the largest number of runs of each point: it
     is run again if the machine disturbed it, and the verdict notes that; :class:`Tries` has more
-    settings. Raises ``LabError`` if the run fails; the folder has the data so far. Ctrl-C stops it in
-    an orderly way.
+    settings. ``jobs`` is the number of points that run at once: by default one in wall time, where
+    more are refused, and one for each processor in virtual time. ``fleet`` names machines that share the
+    points, such as ``ssh:a,b``. Raises ``LabError`` if the run fails;
+    the folder has the data so far. Ctrl-C stops it in an orderly way.
     """
     experiment = prepare(source, overrides=overrides, seed=seed, repetitions=repetitions)
-    doctor.require_basics(taps=experiment.has_taps, shares=experiment.shares)
     folder = Path(out) if out is not None else default_folder(experiment.scenario.name)
-    return execute(
+    helped = fleet is None and rpc.is_needed(namespaces=not experiment.virtual)
+    begin = functools.partial(rpc.call_until_stopped, executed) if helped else executed
+    begin(
         experiment,
         folder,
         capture=capture,
         profile=profile,
         resume=resume,
         tries=tries,
+        jobs=jobs,
+        fleet=fleet,
         watcher=watcher or notebook.watcher(),
     )
+    return RunResult(folder)
+
+
+def executed(experiment: Experiment, folder: Path, *, fleet: str | None, **settings: Any) -> None:
+    """Executes an experiment with the settings of :func:`execute` after a test of this machine.
+
+    A fleet's machines are tested by :func:`execute`.
+    """
+    if fleet is None:
+        doctor.require_for(experiment)
+    execute(experiment, folder, fleet=fleet, **settings)
 
 
 def prepare(
@@ -133,15 +152,24 @@ def execute(
     resume: bool,
     watcher: Watcher,
     tries: int | Tries = 1,
+    jobs: int | None = None,
+    fleet: str | None = None,
     profile: bool = False,
     engine: Callable[[int], _engine.Engine] = _engine.Engine,
 ) -> RunResult:
     """Executes all runs of an experiment and writes them into a folder.
 
-    ``tries`` as of :func:`run`. ``engine`` makes the engine of an experiment of one run.
+    ``tries``, ``jobs`` and ``fleet`` as of :func:`run`. ``engine`` makes the engine of an experiment of
+    one run.
     """
     plans = experiment.plans
+    for plan in plans:
+        if (error := ending.endless(plan.scenario)) is not None:
+            raise error
     tries = tries if isinstance(tries, Tries) else Tries(tries)
+    if fleet is not None:
+        _refuse_for_fleet(experiment, jobs=jobs, profile=profile)
+    jobs = side_by_side.jobs_of(jobs, experiment)
     captured = Capture.of(capture)
     if captured is not None:
         for plan in plans:
@@ -149,15 +177,10 @@ def execute(
     if len(plans) == 1 and not experiment.scenario.sweep:
         plan = plans[0]
 
-        def once(notes: tuple[str, ...]) -> Result:
-            with _single(plan, folder, replace=bool(notes)) as writer:
-                return _conduct(
-                    OneRun(
-                        plan, writer, watcher, capture=captured, profile=profile, engine=engine, notes=notes
-                    )
-                )
+        def writer(again: bool) -> RunWriter:
+            return _single(plan, folder, replace=again)
 
-        undisturbed(once, tries, watcher)
+        _tried(plan, writer, tries, watcher, capture=captured, profile=profile, engine=engine)
     else:
         _sweep(
             experiment,
@@ -166,9 +189,47 @@ def execute(
             profile=profile,
             resume=resume,
             tries=tries,
+            jobs=jobs,
+            fleet=fleet,
             watcher=watcher,
         )
     return RunResult(folder)
+
+
+def _refuse_for_fleet(experiment: Experiment, *, jobs: int | None, profile: bool) -> None:
+    """Refuses what a fleet cannot do, before anything starts."""
+    why, cure = "", ""
+    if len(experiment.plans) == 1:
+        why, cure = "there is one run, and nothing to share out", "give a sweep or --repetitions"
+    elif jobs is not None:
+        why, cure = "each machine of a fleet has as many runs as processors", "leave out --jobs"
+    elif profile:
+        why, cure = "perf samples this machine", "leave out --profile"
+    if why:
+        raise ScenarioError("fleet.runs", why, where="--fleet", cure=cure)
+
+
+@contextlib.contextmanager
+def _places(experiment: Experiment, jobs: int, fleet: str | None) -> Iterator[list[side_by_side.Place]]:
+    """Places for the runs of an experiment: on this machine, or on those of a fleet, which are tested."""
+    virtual = experiment.virtual
+    if fleet is None:
+        yield side_by_side.places_here(jobs, virtual=virtual)
+        return
+    with contextlib.ExitStack() as stack:
+        machines = [stack.enter_context(machine) for machine in connect(fleet)]
+        wishes = {
+            node.guest.kernel
+            for plan in experiment.plans
+            for node in plan.nodes.values()
+            if node.guest is not None and node.kind == "uml"
+        }
+        kernels = {wish: agent.kernel(wish) for wish in wishes}
+        digests = inputs.digests(_distinct(experiment))
+        for machine in machines:
+            machine.require_for(experiment, kernels, digests)
+            machine.begin(virtual=virtual)
+        yield side_by_side.places_there(machines, virtual=virtual)
 
 
 def undisturbed(once: Callable[[tuple[str, ...]], Result], tries: Tries, watcher: Watcher) -> Result:
@@ -186,6 +247,27 @@ def undisturbed(once: Callable[[tuple[str, ...]], Result], tries: Tries, watcher
         watcher.problem(f"run again, {number + 1} of at most {tries.most}, since it was {why}")
         notes = (*notes, f"run {number} of this point was replaced, since it was {why}")
     return result
+
+
+def _tried(
+    plan: Plan,
+    writer: Callable[[bool], RunWriter],
+    tries: Tries,
+    watcher: Watcher,
+    *,
+    capture: Capture | None,
+    profile: bool = False,
+    engine: Callable[[int], _engine.Engine] = _engine.Engine,
+) -> Result:
+    """Executes a run as often as ``tries`` permits; ``writer`` is told whether it is done again."""
+
+    def once(notes: tuple[str, ...]) -> Result:
+        with writer(bool(notes)) as made:
+            return _conduct(
+                OneRun(plan, made, watcher, capture=capture, profile=profile, engine=engine, notes=notes)
+            )
+
+    return undisturbed(once, tries, watcher)
 
 
 def _single(plan: Plan, folder: Path, *, replace: bool) -> RunWriter:
@@ -207,25 +289,36 @@ def _sweep(
     profile: bool,
     resume: bool,
     tries: Tries,
+    jobs: int,
+    fleet: str | None,
     watcher: Watcher,
 ) -> None:
     scenario = experiment.scenario
     # Report what any point cannot have before the first run starts.
     underlay.survey(experiment.plans)
-    with SweepWriter(
-        folder,
-        scenario=scenario.name,
-        seed=scenario.seed,
-        sweep={path: one.values for path, one in scenario.swept.items()},
-        labels={path: one.label for path, one in scenario.swept.items() if one.label},
-        repetitions=scenario.repetitions,
-        scenario_text=scenario.to_yaml(),
-        inputs=inputs.digests(_distinct(experiment)),
-        resume=resume,
-    ) as sweep:
+    with (
+        _places(experiment, jobs, fleet) as places,
+        SweepWriter(
+            folder,
+            scenario=scenario.name,
+            seed=scenario.seed,
+            sweep={path: one.values for path, one in scenario.swept.items()},
+            labels={path: one.label for path, one in scenario.swept.items() if one.label},
+            repetitions=scenario.repetitions,
+            scenario_text=scenario.to_yaml(),
+            inputs=inputs.digests(_distinct(experiment)),
+            resume=resume,
+        ) as sweep,
+    ):
         for note in sweep.notes:
             watcher.problem(note)
-        failures = _points(experiment, sweep, capture=capture, profile=profile, tries=tries, watcher=watcher)
+        # One that is profiled is alone, since perf samples the whole machine.
+        several = fleet is not None or (len(places) > 1 and not profile and len(sweep.unfinished()) > 1)
+        failures = (
+            _points_at_once(experiment, sweep, capture=capture, tries=tries, places=places, watcher=watcher)
+            if several
+            else _points(experiment, sweep, capture=capture, profile=profile, tries=tries, watcher=watcher)
+        )
         sweep.finish(_claims(experiment, folder))
     if failures:
         where, first = failures[0]
@@ -252,17 +345,14 @@ def _points(
     for number, (point, plan) in enumerate(zip(points, experiment.plans, strict=True), 1):
         if point.folder not in waiting:
             continue
-        labels = sweep.index.labels
-        text = ", ".join(f"{labels.get(path, path)}={value}" for path, value in point.values.items())
-        watcher.point(number, len(points), text or f"repetition {point.repetition + 1}")
+        watcher.point(number, len(points), _name(sweep, point))
 
-        def once(notes: tuple[str, ...], point: Point = point, plan: Plan = plan) -> Result:
+        def writer(_: bool, point: Point = point, plan: Plan = plan) -> RunWriter:
             text = plan.scenario.to_yaml()
-            with sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=text) as writer:
-                return _conduct(OneRun(plan, writer, watcher, capture=capture, profile=profile, notes=notes))
+            return sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=text)
 
         try:
-            undisturbed(once, tries, watcher)
+            _tried(plan, writer, tries, watcher, capture=capture, profile=profile)
         except Interrupted:
             raise
         except RunError as error:
@@ -271,6 +361,72 @@ def _points(
             watcher.problem(str(error))
             failures.append((point.folder, error))
     return failures
+
+
+def _points_at_once(
+    experiment: Experiment,
+    sweep: SweepWriter,
+    *,
+    capture: Capture | None,
+    tries: Tries,
+    places: Sequence[side_by_side.Place],
+    watcher: Watcher,
+) -> list[tuple[str, LabError]]:
+    """As :func:`_points`, with a run in each place at once."""
+    points, unfinished = sweep.index.points, {point.folder for point in sweep.unfinished()}
+    waiting = [
+        (number, point, plan)
+        for number, (point, plan) in enumerate(zip(points, experiment.plans, strict=True), 1)
+        if point.folder in unfinished
+    ]
+
+    def begins(index: int) -> None:
+        number, point, _ = waiting[index]
+        watcher.point(number, len(points), _name(sweep, point))
+
+    failures = side_by_side.SideBySide(
+        places, watcher, begins, lambda index, machine: sweep.finished(waiting[index][1], machine)
+    ).execute(
+        [
+            side_by_side.Task(
+                _name(sweep, point), sweep.folder, point.folder, _one_point, (point, plan, capture, tries)
+            )
+            for _, point, plan in waiting
+        ]
+    )
+    return [(waiting[index][1].folder, error) for index, error in failures]
+
+
+def _one_point(
+    folder: Path, point: Point, plan: Plan, capture: Capture | None, tries: Tries, watcher: Watcher
+) -> None:
+    """Executes a run of a sweep into its folder, of which another process keeps the index."""
+
+    def writer(_: bool) -> RunWriter:
+        return RunWriter(
+            folder / point.folder,
+            replace=True,
+            scenario=plan.scenario.name,
+            seed=plan.seed,
+            kinds=kinds_of(plan),
+            scenario_text=plan.scenario.to_yaml(),
+            point=point.values,
+            repetition=point.repetition,
+        )
+
+    try:
+        _tried(plan, writer, tries, watcher, capture=capture)
+    except RunError as error:
+        if not isinstance(error, Interrupted) and not error.code.startswith("results."):
+            watcher.problem(str(error))
+        raise
+
+
+def _name(sweep: SweepWriter, point: Point) -> str:
+    """The values of a point for messages, and its repetition if there are several."""
+    labels = sweep.index.labels
+    text = ", ".join(f"{labels.get(path, path)}={value}" for path, value in point.values.items())
+    return text or f"repetition {point.repetition + 1}"
 
 
 def _distinct(experiment: Experiment) -> list[Scenario]:
@@ -303,39 +459,13 @@ def _matches(labels: Mapping[str, str], point: Mapping[str, Any]) -> bool:
 
 
 def _conduct(one: OneRun) -> Result:
-    with stopping_on_signals(one):
+    with on_first_signal(lambda number: one.interrupt(signal.Signals(number).name)):
         with one:
             one.runner.conduct()
         result = one.finish()
     if one.stopped_by is not None:  # signal came while the results were written: they are complete
         raise Interrupted(one.stopped_by, one.writer.folder)
     return result
-
-
-@contextmanager
-def stopping_on_signals(one: OneRun) -> Iterator[None]:
-    """Stops the run in an orderly way on a first SIGINT or SIGTERM, immediately on a second.
-
-    Immediately means that this process exits without clean-up; the kernel releases all its
-    resources.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def received(number: int, _: Any) -> None:
-        for again in before:
-            signal.signal(again, lambda number, _: os._exit(128 + number))
-        one.interrupt(signal.Signals(number).name)
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, received)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def kinds_of(plan: Plan) -> list[str]:

@@ -15,29 +15,38 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from airloom import _engine
 from airloom.errors import RunError, translated
-from airloom.host import idle_poll
+from airloom.host import idle_poll, privilege
 from airloom.nodes.all_nodes import Nodes
+from airloom.nodes.guests import scratch
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
+from airloom.nodes.network import unsent
 from airloom.nodes.network.control_capture import ControlCapture
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.network.published_ports import PublishedPorts
+from airloom.nodes.network.unsent import Passed
 from airloom.nodes.process import scheduling
 from airloom.nodes.process.scheduling import on_processors
 from airloom.nodes.process.supervisor import Supervisor
+from airloom.nodes.virtual_time import TIME_OF_DAY, Pacer
+from airloom.planning import timed_changes
 from airloom.planning.capture import Capture
-from airloom.planning.cpus import POLICIES, available
-from airloom.planning.link_settings import LinkSettings
+from airloom.planning.links.link_settings import LinkSettings
+from airloom.planning.machine.cpus import POLICIES, available
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
+from airloom.planning.routing import resolved
 from airloom.runs import engine_setup, underlay
+from airloom.runs.link_states import LinkStates
+from airloom.runs.one_processor import one_processor
 from airloom.runs.radio_control import RadioControl
+from airloom.runs.refusals import Refusals
 
 _PAUSE = 0.001
 """Seconds between two checks for guests that request service."""
@@ -64,32 +73,48 @@ class World:
         self.nodes: Mapping[str, NodeHandle] = {}
         self._unknown: tuple[str, ...] = ()
         self.running = False
+        self._passed: dict[str, Passed] = {}
         self._last_counters: dict[str, dict[str, dict[str, int]]] | None = None
         self._idle_polled = 0
+        self.early_drops: dict[str, int] = {}
+        """By port: frames that the node's kernel dropped before the port could take any, as it sends the
+        first ones (IPv6) while an interface comes up."""
         self.zero = time.monotonic_ns()
-        """CLOCK_MONOTONIC at time zero in ns; the creation time before :meth:`begin`."""
+        """CLOCK_MONOTONIC (in virtual time the calendar) at time zero in ns; before it, at the creation."""
+        self.ports: set[str] = set()
+        """Ports that the engine has or had for interfaces of nodes."""
+        self.switches: dict[str, Any] = {}
+        """Switches that the engine has or had, with their settings."""
+        self.laws: dict[str, Any] = {}
+        """Media that the engine has or had, with their settings."""
         self._off: set[str] = set()
         """Nodes that are switched off."""
         self._silenced: dict[str, list[str]] = {}
         """Per node that is switched off: its radios that were switched off with it."""
-        self._requested: list[tuple[int, str, bool]] = []
-        """Link states set or scheduled: (engine time in ns, link, True for up)."""
-        self._changed: list[tuple[int, str, str, LinkSettings]] = []
-        """Link settings set or scheduled: (engine time in ns, link, direction, settings)."""
+        self.link_states = LinkStates()
         self.supervisor_pid = 0
         """PID of the supervisor, the ancestor of all node processes, while the emulation is open."""
         self._visible = tuple(visible)
-        self._capture = capture
-        self._captured = captured
+        self._capture, self._captured = capture, captured
+        """What is captured, and the file or folder of that."""
+        self.refusals = Refusals()
         self.control = control
         """Captures the control channels of switches; None without captures."""
-        """File or folder of the capture."""
-        self._on_node_failure = on_node_failure
-        self._log_path = log_path
+        self._on_node_failure, self._log_path = on_node_failure, log_path
         self._nodes: Nodes | None = None
-        self._published = PublishedPorts(self._namespace_of)
+        self.published = PublishedPorts(self._namespace_of)
+        self._radio_control: RadioControl | None = None
         self._engine_tasks: list[int] = []
         self._stack = contextlib.ExitStack()
+        budget = plan.scenario.engine.guest_budget / 1e9
+        self.pacer = (
+            Pacer(plan.seed, budget=budget, turns=plan.turns, processors=plan.processors)
+            if plan.virtual
+            else None
+        )
+        """Lets virtual time pass; None in wall time."""
+        self.at_begin: list[Callable[[], None]] = []
+        """What is done at time zero in virtual time."""
         self._engine: _engine.Engine | None = None
 
     @property
@@ -106,10 +131,13 @@ class World:
                 name: stack.enter_context(underlay.sockets(tunnel))
                 for name, tunnel in self.plan.tunnels.items()
             }
-            stack.enter_context(self._published)
-            for node in self.plan.nodes.values():
-                self._published.listen(node)
-            supervisor = stack.enter_context(Supervisor())
+            stack.enter_context(self.published)
+            self.published.reserve(self.plan.nodes.values())
+            if self.pacer is not None:
+                self.zero = 0
+                stack.callback(self.pacer.close)
+                stack.enter_context(one_processor())
+            supervisor = stack.enter_context(Supervisor(self._scratch()))
             self.supervisor_pid = supervisor.pid
             nodes = stack.enter_context(
                 Nodes(
@@ -119,6 +147,7 @@ class World:
                     on_failure=self._on_node_failure,
                     log_path=self._log_path,
                     control=self.control,
+                    pacer=self.pacer,
                 )
             )
             self.nodes = nodes.bring_up()
@@ -126,26 +155,47 @@ class World:
             self._nodes = nodes
             self._engine = self._make_engine(self.plan.seed)
             stack.callback(self._close_engine)
+            if self.pacer is not None:
+                self.pacer.attach(self._engine)
             for name, sockets in tunnels.items():
                 engine_setup.add_tunnel(self._engine, self.plan.tunnels[name], name, sockets)
-            engine_setup.add_network(self._engine, self.plan, self.nodes)
+            self.ports |= engine_setup.add_network(self._engine, self.plan, self.nodes)
+            self.switches = {name: switch.settings for name, switch in self.plan.switches.items()}
+            self.laws = {name: medium.settings for name, medium in self.plan.media.items()}
             if self._capture is not None and self._captured is not None:
                 wanted, apart = self._capture.wanted(self.plan), not self._capture.merged
                 self._engine.capture(self._captured, wanted, apart=apart, snap=self._capture.snap)
             with self._accepting(self._engine):
                 nodes.settle()
-            if self.plan.media:
-                stack.callback(RadioControl(self).close)
-            self._published.serve()
-            stack.callback(self._published.close)
+            stack.callback(self._end_radio_control)
+            self.control_radios(self.plan)
+            self.published.follow(self.plan.nodes.values())
+            stack.callback(self.published.close)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    def _scratch(self) -> Path | None:
+        """The folder for files of guests without namespaces; None with the right to make namespaces.
+
+        In wall time nodes need them.
+        """
+        if self.pacer is None or privilege.is_capable():
+            return None
+        return scratch.folder_for(self.plan.nodes.values())
+
     def begin(self) -> None:
         """Sets time zero: starts the engine's clock."""
+        with translated():
+            for port, frame in resolved.announced(self.plan):
+                self.engine.offer(port, 0, frame)
+        self.forgive_drops(self.nodes)
+        if self.pacer is not None:
+            self.zero = self.pacer.begin()
+            self._have_begun()
+            return
         fixed = self.plan.engine_scheduling
         if self.plan.idle_poll:
             self._stack.enter_context(idle_poll.announced())
@@ -155,12 +205,35 @@ class World:
                 self.engine.schedule(POLICIES[fixed.policy], fixed.priority, fixed.nice)
             self.zero = self.engine.start()
         self._engine_tasks = started
+        self._have_begun()
+
+    def forgive_drops(self, nodes: Iterable[str]) -> None:
+        """Notes the frames that interfaces of new nodes, or of all at time zero, dropped until now."""
+        for node, counted in self.all_nodes.counters_here(nodes).items():
+            for interface, count in counted.items():
+                self.early_drops[f"{node}:{interface}"] = count["tx_dropped"]
+
+    @contextlib.contextmanager
+    def forgiving(self, node: str, interfaces: Collection[str]) -> Iterator[None]:
+        """Notes what interfaces drop while they are added or changed, for which they go down and up."""
+        before = self.all_nodes.counters_here([node]).get(node, {})
+        yield
+        for interface, count in self.all_nodes.counters_here([node]).get(node, {}).items():
+            if interface in interfaces:
+                port, known = f"{node}:{interface}", before.get(interface)
+                so_far = 0 if known is None else self.early_drops.get(port, 0) - known["tx_dropped"]
+                self.early_drops[port] = so_far + count["tx_dropped"]
+
+    def _have_begun(self) -> None:
         self.running = True
+        for act in self.at_begin:
+            act()
 
     def end(self) -> None:
         """Stops the engine's clock. The ledger is final afterwards."""
         if self.running:
             # Frames that a node sends after its ports are closed are not part of the run.
+            self._passed = self._have_passed()
             self._last_counters = self.counters()
             self.idle_polled()
             self.running = False
@@ -176,7 +249,34 @@ class World:
 
     def now(self) -> int:
         """Engine time in nanoseconds."""
-        return time.monotonic_ns() - self.zero
+        return (time.monotonic_ns() if self.pacer is None else self.pacer.now()) - self.zero
+
+    def monotonic(self) -> int:
+        """CLOCK_MONOTONIC of this machine in ns; in virtual time the calendar's time."""
+        return self.zero + self.now()
+
+    def pass_time(self, span: int) -> None:
+        """Waits for ``span`` ns of the run; in virtual time, lets them pass."""
+        if self.pacer is None:
+            time.sleep(span / 1e9)
+        else:
+            self.pacer.wait(lambda: False, self.pacer.now() + span)
+
+    def wait(self, done: Callable[[], bool], within: int, every: int) -> bool:
+        """Waits until ``done``, which is asked each ``every`` ns; returns False after ``within`` ns."""
+        end = self.now() + within
+        while not done():
+            left = end - self.now()
+            if left <= 0:
+                return False
+            self.pass_time(min(every, left))
+        return True
+
+    @property
+    def zero_realtime(self) -> int:
+        """CLOCK_REALTIME at time zero: ns. Guests in virtual time have that clock too."""
+        offset = _engine.realtime_offset() if self.pacer is None else TIME_OF_DAY
+        return self.zero + offset
 
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
         """By node and interface: the kernel's packets, octets, errors and drops until the end."""
@@ -213,8 +313,18 @@ class World:
         return found
 
     def neighbours_refused(self) -> int:
-        """How often the host's neighbour table was full, so that a node lost a packet."""
+        """How often this machine's neighbour table was full meanwhile, for whatever namespace."""
         return self._nodes.neighbours_refused() if self._nodes is not None else 0
+
+    def unsent(self) -> dict[str, int]:
+        """Per node: packets that its kernel dropped before its interfaces until the end, at least."""
+        passed = self._passed if self._last_counters is not None else self._have_passed()
+        counted = self.counters()
+        found = {name: unsent.packets(one, counted.get(name, {})) for name, one in passed.items()}
+        return {name: count for name, count in found.items() if count}
+
+    def _have_passed(self) -> dict[str, Passed]:
+        return self._nodes.passed() if self._nodes is not None else {}
 
     def full_sockets(self) -> dict[str, int]:
         """Per Open vSwitch port: frames lost because its socket buffer was full."""
@@ -237,33 +347,37 @@ class World:
     # Nodes can be added and removed while the emulation is open; the plan is only its initial
     # state.
 
-    def add_node(self, plan: NodePlan) -> NodeHandle:
-        """Adds a node. Its interfaces become ports of the engine."""
+    @property
+    def all_nodes(self) -> Nodes:
+        """What makes and ends the nodes. It exists while the emulation is open."""
         if self._nodes is None:
             raise RunError("world.closed", "the laboratory is not up")
-        self._published.listen(plan)
+        return self._nodes
+
+    def add_node(self, plan: NodePlan, *, publish: bool = True) -> NodeHandle:
+        """Adds a node. Its interfaces become ports of the engine.
+
+        ``publish``: takes and relays its ports of this machine, too.
+        """
+        nodes = self.all_nodes
+        if publish:
+            self.published.reserve([plan])
         with translated():
-            handle = self._nodes.add(plan)
+            handle = nodes.add(plan)
             self.nodes = {**self.nodes, plan.name: handle}
-            engine_setup.add_ports(self.engine, plan, handle)
-        self._published.serve()
+            engine_setup.add_ports(self.engine, plan, handle, self.ports)
+        self.forgive_drops([plan.name])
+        if publish:
+            self.published.add(plan)
         return handle
 
     def _namespace_of(self, name: str) -> int | None:
         return None if self._nodes is None else self._nodes.namespace_of(name)
 
-    def grow(self, plan: Plan, name: str) -> NodeHandle:
-        """Adds the new node of an extended plan and connects its links."""
-        if self._nodes is None:
-            raise RunError("world.closed", "the laboratory is not up")
-        self._nodes.announce(plan.hosts)
-        handle = self.add_node(plan.nodes[name])
-        before, self.plan = self.plan, plan
-        with translated():
-            for link in plan.links.values():
-                if link.name not in before.links and self.is_emulated(link):
-                    engine_setup.add_link(self.engine, link)
-        return handle
+    def refuse_in_virtual_time(self, what: str) -> None:
+        """Raises an error if the run is in virtual time."""
+        if self.pacer is not None:
+            raise RunError("time.virtual", f"{what} is not built for virtual time", cure="say time: wall")
 
     def drop_node(self, name: str) -> None:
         """Removes an added node. The caller has detached the ports of interfaces added to it."""
@@ -281,12 +395,12 @@ class World:
         self._must_be_emulated(name)
         with translated():
             self.engine.set_link(name, direction, settings.engine())
-        self._changed.append((self.now(), name, direction, settings))
+        self.link_states.changed(self.now(), name, direction, settings)
 
     def set_link_up(self, name: str, up: bool) -> None:
         """Sets a link down or up now. If its node is off, it comes up with the node."""
         self._must_be_emulated(name)
-        self._requested.append((self.now(), name, up))
+        self.link_states.raised(self.now(), name, up)
         if not self._off.intersection(self._ends(name)):
             self._carry(name, up)
 
@@ -326,24 +440,32 @@ class World:
         if guest is not None:
             self._switch_off_guest(guest, grace)
         elif grace is None:
-            self._silence(name)
+            self.silence(name)
             self.nodes[name].kill()
         else:
-            self.nodes[name].stop(grace, ended=lambda: self._silence(name))
+            self.nodes[name].stop(grace, ended=lambda: self.silence(name))
 
     def _switch_off_guest(self, guest: GuestNode, grace: float | None) -> None:
         if grace is not None:
             guest.resume()
         running = [part.name for part in guest.parts if part.state in ("up", "paused")]
-        with ThreadPoolExecutor(max(1, len(running))) as pool:
-            list(pool.map(lambda part: self.switch_off(part, grace), running))
+        # In virtual time one thread lets time pass.
+        at_once = len(running) if self.pacer is None else 1
+        if at_once <= 1:
+            for part in running:
+                self.switch_off(part, grace)
+        else:
+            with ThreadPoolExecutor(at_once) as pool:
+                list(pool.map(lambda part: self.switch_off(part, grace), running))
         if grace is None:
             guest.kill()
         else:
             guest.stop(grace)
 
-    def _silence(self, name: str) -> None:
+    def silence(self, name: str) -> None:
         """Takes down the links and radios of a node that is being switched off."""
+        if name in self._off:
+            return
         self._off.add(name)
         for link in self._links_of(name):
             self._carry(link, False)
@@ -355,12 +477,17 @@ class World:
 
     def switch_on(self, name: str) -> None:
         """Switches on a node, or a shared guest's nodes; links come up unless scheduled to be down."""
+        self.refuse_in_virtual_time("a node's action 'start'")
         if name in self.guests:
             for part in self.guests[name].parts:
                 if part.state in ("stopped", "failed"):
                     self.switch_on(part.name)
             return
         self.nodes[name].restart()
+        self.unsilence(name)
+
+    def unsilence(self, name: str) -> None:
+        """Takes up the radios and links of a node that has been switched on."""
         self._off.discard(name)
         for port in self._silenced.pop(name, ()):
             self.set_radio(port, {"on": True})
@@ -370,28 +497,24 @@ class World:
 
     def is_link_up(self, name: str) -> bool:
         """True if a link was not set down, by a call or on schedule, and its nodes are on."""
-        now = self.now()
-        wishes = [(at, up) for at, which, up in self._requested if which == name and at <= now]
-        wanted = max(wishes, key=lambda wish: wish[0], default=(0, True))[1]
-        return wanted and not self._off.intersection(self._ends(name))
+        return self.is_wanted_up(name) and not self._off.intersection(self._ends(name))
+
+    def is_wanted_up(self, name: str) -> bool:
+        """True if a link was not set down, by a call or on schedule."""
+        return self.link_states.is_up(name, self.now())
 
     def link_settings(self, name: str) -> dict[str, LinkSettings]:
         """The settings of a link now, by direction (``forward``, ``backward``)."""
-        now, plan = self.now(), self.plan.links[name]
-        found = {"forward": plan.forward, "backward": plan.backward}
-        for at, which, direction, settings in sorted(self._changed, key=lambda change: change[0]):
-            if which == name and at <= now:
-                found |= dict.fromkeys(found if direction == "both" else (direction,), settings)
-        return found
+        return self.link_states.settings(self.plan.links[name], self.now())
 
     def schedule_link(
         self, at: int, name: str, direction: str, settings: LinkSettings | None, up: bool | None
     ) -> None:
         """Schedules a link change in the engine at an exact time. Call before :meth:`begin`."""
         if up is not None:
-            self._requested.append((at, name, up))
+            self.link_states.raised(at, name, up)
         if settings is not None:
-            self._changed.append((at, name, direction, settings))
+            self.link_states.changed(at, name, direction, settings)
         with translated():
             encoded = None if settings is None else settings.engine()
             self.engine.schedule_link(at, name, direction, encoded, up)
@@ -421,6 +544,35 @@ class World:
         """Schedules a radio change in the engine at an exact time. Call before :meth:`begin`."""
         with translated():
             self.engine.schedule_radio(at, port, change)
+
+    def withdraw_changes(self) -> int:
+        """Withdraws all changes that were scheduled for later; returns the engine time in ns."""
+        with translated():
+            since = self.engine.withdraw_changes()
+        self.link_states.withdraw(since)
+        return since
+
+    def schedule(self, plan: Plan, since: int | None = None) -> None:
+        """Schedules a plan's timed changes in the engine: all, or those later than ``since`` ns."""
+        for change in timed_changes.link_changes(plan):
+            if since is None or change.at > since:
+                self.schedule_link(change.at, change.link, change.direction, change.settings, change.up)
+        for tuned in timed_changes.radio_changes(plan):
+            if since is None or tuned.at > since:
+                self.schedule_radio(tuned.at, tuned.port, tuned.change)
+
+    def control_radios(self, plan: Plan) -> None:
+        """Lets programs in the nodes of a plan control their radios. Not in virtual time, for which the
+        thread that answers would not wait.
+        """
+        if self.pacer is not None or (self._radio_control is None and not plan.media):
+            return
+        self._radio_control = self._radio_control or RadioControl(self)
+        self._radio_control.follow(plan)
+
+    def _end_radio_control(self) -> None:
+        if self._radio_control is not None:
+            self._radio_control.close()
 
     def radios(self) -> list[_engine.RadioState]:
         """The current state of all radios (see ``Engine.radios``)."""
@@ -457,7 +609,8 @@ class World:
                 if not engine.meet_guests():
                     over.wait(_PAUSE)
 
-        if not any(node.vhost_sockets or node.wlan_device for node in self.nodes.values()):
+        met = any(node.vhost_sockets or node.wlan_device for node in self.nodes.values())
+        if self.pacer is not None or not met:
             yield
             return
         thread = threading.Thread(target=accept, name="airloom-vhost", daemon=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import os
+import statistics
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from airloom.host import idle_poll
@@ -19,10 +23,12 @@ MISSED = "port-overflow"
 """Frames lost because a port's kernel queue was full before the engine read them."""
 DOWN = "link-down"
 """Frames dropped because their link is down."""
+UNSENT = "node-kernel"
+"""Packets dropped by the 802.11 stack of a node, which had no association for them."""
 FULL = "socket-full"
 """Packets lost because the socket buffer of the receiving program was full."""
 UNRESOLVED = "neighbour-table-full"
-"""Packets lost because the host's neighbour table, which all nodes share, was full."""
+"""Packets lost because this machine's neighbour table, which all its namespaces share, was full."""
 
 
 def gathered(
@@ -41,6 +47,7 @@ def gathered(
         delivery=lateness_of(lateness["delivery"]),
         ingress=lateness_of(lateness["ingress"]),
         cpu_pressure=watch.cpu_pressure(),
+        hidden_pressure=watch.hidden_pressure(),
         steal=watch.steal(),
         memory_pressure=watch.memory_pressure(),
         memory_taken=watch.memory_taken(),
@@ -51,6 +58,13 @@ def gathered(
         node_used=watch.node_used(),
         node_share=watch.node_share(),
         blind=watch.blind,
+        processors=os.cpu_count() or 0,
+        processors_used=watch.busy(),
+        interrupts=watch.interrupts(),
+        neighbours=watch.neighbours(),
+        node_kinds=watch.node_kinds(),
+        clock=watch.clock(),
+        halts=idle_poll.would_help() and not watch.polls,
         **more,
     )
 
@@ -170,6 +184,32 @@ def refused_note(refused: Mapping[str, int]) -> str | None:
     )
 
 
+def unresolved(fulls: int, unsent: Mapping[str, int]) -> int:
+    """Packets of this run that were lost because this machine's neighbour table was full.
+
+    ``fulls`` counts for the whole machine, so no more than this run's nodes miss: ``unsent``, by node.
+    """
+    return min(fulls, sum(unsent.values()))
+
+
+def unsent_notes(fulls: int, unsent: Mapping[str, int]) -> list[str]:
+    """Notes on packets that no interface and so no account has, and on a full table of this machine."""
+    found = []
+    if unsent and fulls < sum(unsent.values()):
+        most = sorted(unsent.items(), key=lambda one: -one[1])[:5]
+        named = ", ".join(f"{node} {count}" for node, count in most)
+        found.append(
+            "kernels of nodes dropped packets before their interfaces, so no other account has them, as of "
+            f"neighbours whose address was not resolved yet, at least: {named}"
+        )
+    if fulls > sum(unsent.values()):
+        found.append(
+            f"the neighbour table of this machine, which all its namespaces share, was full {fulls} times "
+            f"meanwhile; {sum(unsent.values()) or 'no'} packets of this run are missing"
+        )
+    return found
+
+
 def late_note(raw: Mapping[str, Any]) -> str | None:
     """Segments that entered a link later than if they had been handed over alone; None without any.
 
@@ -185,6 +225,43 @@ def late_note(raw: Mapping[str, Any]) -> str | None:
         f"segments handed over together entered their next link behind other frames, by up to {bound} "
         f"too late: {late}, {measured_percent(late / entered)} of all frames on links"
     )
+
+
+_SPREADS: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
+    "uniform": lambda law: law["spread_ns"] / math.sqrt(3),
+    "normal": lambda law: law["sigma_ns"],
+    "exponential": lambda law: law["mean_ns"],
+    "pareto": lambda law: law["scale_ns"] / (law["shape"] - 1),
+    "table": lambda law: statistics.pstdev(law["values_ns"]),
+}
+"""A measure of the width of each law of jitter in ns: its standard deviation, of the Pareto law the mean."""
+_CHANGED = 0.05
+"""Share of that width by which keeping the order may change the mean delay without a note."""
+
+
+def order_notes(plan: Plan, raw: Mapping[str, Any]) -> list[str]:
+    """Links whose jitter keeps the order, and has another mean delay than its law says because of it.
+
+    Frames closer together than the jitter is wide wait for those before them, so that the mean grows with
+    the rate of packets.
+    """
+    found = []
+    for name, both in raw["links"].items():
+        link = plan.links.get(name)
+        for direction, account in both.items():
+            law = None if link is None else getattr(link, direction).jitter
+            left, held = int(account["left"]), int(account["held"])
+            if law is None or not left or not held:
+                continue
+            more = int(account["held_ns"]) / left
+            if more > _CHANGED * _SPREADS[law.word](law.parameters):
+                share, longer = measured_percent(held / left), duration(round(more))
+                found.append(
+                    f"link {name} {direction}: jitter keeps the order of frames, so {share} waited for "
+                    f"earlier ones, and the mean delay is {longer} longer than its law says "
+                    "(`jitter_reorders: true` keeps the law)"
+                )
+    return found
 
 
 def offered(raw: Mapping[str, Any]) -> int:
@@ -232,33 +309,43 @@ def in_sockets(lost: Mapping[str, int]) -> tuple[dict[str, int], dict[str, dict[
 
 
 def with_kernel_drops(
-    raw: Mapping[str, Any], counters: Mapping[str, Mapping[str, Mapping[str, int]]]
+    raw: Mapping[str, Any],
+    counters: Mapping[str, Mapping[str, Mapping[str, int]]],
+    stacks: Collection[str] = (),
+    early: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The ledger with the frames that the nodes' kernels dropped before the engine.
 
     An interface counts them as transmit drops; ``counters`` are by node and interface. Frames that it
     dropped because it had no carrier count as offered and dropped as ``link-down``, as if they had
     reached the link. The others are frames for which the ring to the engine was full: they are
-    missed.
+    missed. ``stacks`` are the ports of wireless devices: between such an interface and the engine is
+    the node's own 802.11 stack, which drops what it has no association, peer or key for
+    (``node-kernel``). Its driver's ring to the engine cannot drop packets of the interface. ``early``: by
+    port, what an interface dropped before it was part of the run, which is no loss.
     """
     ports = {name: {**port, "dropped": dict(port["dropped"])} for name, port in raw["ports"].items()}
-    at_links = 0
+    dropped = dict(raw["dropped"])
+    offered = raw["offered"]
     for node, interfaces in counters.items():
         for interface, count in interfaces.items():
-            port = ports.get(f"{node}:{interface}")
-            if port is not None:
-                unsent = without_carrier(port["unsent"], count["tx_dropped"])
-                port["missed"] += count["tx_dropped"] - unsent
-                if unsent:
-                    port["offered"] += unsent
-                    port["dropped"][DOWN] = port["dropped"].get(DOWN, 0) + unsent
-                    at_links += unsent
-    dropped = dict(raw["dropped"])
-    if at_links:
-        dropped[DOWN] = dropped.get(DOWN, 0) + at_links
+            name = f"{node}:{interface}"
+            port = ports.get(name)
+            if port is None:
+                continue
+            if name in stacks:
+                why, unsent = UNSENT, count["tx_dropped"]
+            else:
+                why, unsent = DOWN, without_carrier(port["unsent"], count["tx_dropped"])
+            port["missed"] += max(0, count["tx_dropped"] - unsent - early.get(name, 0))
+            if unsent:
+                port["offered"] += unsent
+                port["dropped"][why] = port["dropped"].get(why, 0) + unsent
+                dropped[why] = dropped.get(why, 0) + unsent
+                offered += unsent
     return {
         **raw,
-        "offered": raw["offered"] + at_links,
+        "offered": offered,
         "dropped": dropped,
         "ports": ports,
         "missed": sum(port["missed"] for port in ports.values()),

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from airloom.errors import LabError
 from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
-from airloom.planning import areas
-from airloom.planning.flow_loops import (
+from airloom.planning.links import areas
+from airloom.planning.openflow.flow_loops import (
     MOST,
     FlowLoop,
     FlowLoops,
@@ -19,8 +19,8 @@ from airloom.planning.flow_loops import (
     find,
     packet_text,
 )
-from airloom.planning.flow_tables import Rule, rules
-from airloom.planning.openflow import WHOLE
+from airloom.planning.openflow.flow_tables import Rule, rules
+from airloom.planning.openflow.switches import WHOLE
 from airloom.runs.emulation import World
 
 _TIMEOUT = 10.0

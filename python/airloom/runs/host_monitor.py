@@ -11,14 +11,16 @@ sample at once.
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from airloom.errors import LabError
-from airloom.host import idle_poll
+from airloom.host import clocks, idle_poll
+from airloom.host.processor_times import interrupt_ticks, processor_ticks
 from airloom.nodes.kind import Cpu, Footprint
 from airloom.runs.emulation import World
 from airloom.runs.sampler import Sampler
@@ -55,8 +57,14 @@ class Reading:
     """Octets of memory in all."""
     polled: bool = False
     """Whether idle processors poll, so that pressure says nothing."""
+    polled_by_others: bool = False
+    """Whether they poll for another run, whose polling is not known to this one."""
     polled_ns: int = 0
     """Processor time for which this run's processors have polled."""
+    interrupts: int = 0
+    """Clock ticks in interrupts, hard and soft, summed over all processors."""
+    own_ns: int | None = None
+    """Processor time of this run's processes, where it was read; polling included."""
 
 
 @dataclass(slots=True)
@@ -68,11 +76,28 @@ class NodeTrack:
     within: list[Cpu] = field(default_factory=list)
     """First and last CPU time reported by the node's own kernel, if it has one."""
     switches: dict[int, int] = field(default_factory=dict)
-    """Thread: context switches to it, when it was last seen; of nodes without a machine."""
+    """Thread: its context switches when it was last seen."""
     switched_before: int = 0
     """Context switches until the first sample."""
+    switched_earlier: int = 0
+    """Context switches of ended threads whose numbers others have now."""
     footprints: list[Footprint] = field(default_factory=list)
-    """First and last memory and context switches of its machine, if it has one."""
+    """First and last memory of its machine, if it has one."""
+
+    def add_switches(self, now: Mapping[int, int]) -> None:
+        """Adds a sample. A thread that is gone later keeps what it had at its last sample."""
+        for thread, count in now.items():
+            before = self.switches.get(thread, 0)
+            if count < before:
+                self.switched_earlier += before
+            self.switches[thread] = count
+
+    @property
+    def switched(self) -> int | None:
+        """Context switches since the first sample; None if they are not known."""
+        if not self.switches:
+            return None
+        return self.switched_earlier + sum(self.switches.values()) - self.switched_before
 
 
 def pressure_us(text: str) -> int:
@@ -90,27 +115,25 @@ def memory_octets(text: str) -> tuple[int | None, int]:
     return int(available[0]) << 10 if available else None, int(total[0]) << 10 if total else 0
 
 
-def processor_ticks(text: str) -> tuple[int, int, int]:
-    """Stolen, busy and all clock ticks from the first line of /proc/stat.
-
-    The fields are user, nice, system, idle, iowait, irq, softirq, steal; guest time is part of user
-    time (Linux, ``Documentation/filesystems/proc.rst``).
-    """
-    ticks = [int(word) for word in text.split("\n", 1)[0].split()[1:9]]
-    ticks += [0] * (8 - len(ticks))
-    idle = ticks[3] + ticks[4]
-    total = sum(ticks)
-    return ticks[7], total - idle - ticks[7], total
-
-
 def read_host() -> Reading:
     """The current counters of the host."""
-    steal, busy, total = processor_ticks(_STAT.read_text())
-    polled = idle_poll.anywhere()
+    text = _STAT.read_text()
+    steal, busy, total = processor_ticks(text)
+    polled, by_others = idle_poll.pollers()
     pressure, memory_pressure = None if polled else _pressure(_PRESSURE), _pressure(_MEMORY_PRESSURE)
     available, memory = memory_octets(_MEMINFO.read_text())
     return Reading(
-        time.monotonic_ns(), pressure, steal, busy, total, memory_pressure, available, memory, polled
+        time.monotonic_ns(),
+        pressure,
+        steal,
+        busy,
+        total,
+        memory_pressure,
+        available,
+        memory,
+        polled=polled,
+        polled_by_others=by_others,
+        interrupts=interrupt_ticks(text),
     )
 
 
@@ -124,11 +147,15 @@ def _pressure(path: Path) -> int | None:
 class HostWatch(Sampler):
     """Samples the counters of the host and of the nodes of an emulation."""
 
+    _of_model = False
+
     def __init__(self, world: World, *, read: Callable[[], Reading] = read_host) -> None:
         super().__init__(world, PERIOD, "hostwatch")
         self._read = read
         self._readings: list[Reading] = []
         self._nodes: dict[str, NodeTrack] = {}
+        self._kinds: dict[str, str] = {}
+        self._clocks: list[clocks.Clocks] = []
         self._turn = 0
 
     @property
@@ -151,9 +178,18 @@ class HostWatch(Sampler):
             unseen.append("how long nodes waited for a processor")
         return unseen
 
+    @property
+    def polls(self) -> bool:
+        """Whether idle processors poll."""
+        return self._world.plan.idle_poll
+
     def cpu_pressure(self) -> list[Share]:
         """Share of time in which some task waited for a processor."""
         return self._waited(lambda reading: reading.pressure_us)
+
+    def hidden_pressure(self) -> list[Share]:
+        """Time in which another run's polling hid processor pressure: a share of 1."""
+        return list(self._between(lambda a, b: float(a.polled_by_others or b.polled_by_others)))
 
     def memory_pressure(self) -> list[Share]:
         """Share of time in which some task waited for memory."""
@@ -185,6 +221,33 @@ class HostWatch(Sampler):
             )
         )
 
+    def interrupts(self) -> list[Share]:
+        """Share of all processor time that interrupts took."""
+        return list(self._between(lambda a, b: _ratio(b.interrupts - a.interrupts, b.total - a.total)))
+
+    def neighbours(self) -> list[Share]:
+        """Share of all processor time that processes outside of this run used, apart from interrupts.
+
+        Empty where some of the run's processes are not accounted: nodes that share a guest.
+        """
+        tick = 1e9 / os.sysconf("SC_CLK_TCK")
+
+        def share(a: Reading, b: Reading) -> float | None:
+            if a.own_ns is None or b.own_ns is None:
+                return None
+            used = b.busy - a.busy - (b.interrupts - a.interrupts)
+            return _ratio(used - (b.own_ns - a.own_ns) / tick, b.total - a.total)
+
+        return list(self._between(share, [one for one in self._readings if one.own_ns is not None]))
+
+    def node_kinds(self) -> dict[str, str]:
+        """The kind of each node that ran programs."""
+        return self._kinds
+
+    def clock(self) -> str:
+        """What was wrong with this machine's clocks, if anything."""
+        return clocks.trouble(self._clocks[0], self._clocks[-1]) if self._clocks else ""
+
     def node_wait(self) -> dict[str, list[Share]]:
         """Per node: share of time in which one of its tasks was ready but had no processor."""
         return self._of_nodes(lambda cpu: cpu.wait_ns)
@@ -202,14 +265,24 @@ class HostWatch(Sampler):
         return self._world.shares
 
     def _sample(self) -> None:
-        self._readings.append(self._reading())
         if self._turn % NODES_EVERY == 0:
             self._sample_nodes()
+            self._sample_with_own()
+        else:
+            self._readings.append(self._reading())
         self._turn += 1
 
     def _sample_last(self) -> None:
         self._sample_nodes()
-        self._readings.append(self._reading())
+        self._sample_with_own()
+
+    def _sample_with_own(self) -> None:
+        self._clocks = [*self._clocks[:1], clocks.read()]
+        own = None
+        if not self._world.guests:
+            of_nodes = (track.used[-1] for track in self._nodes.values())
+            own = time.process_time_ns() + sum(cpu.user_ns + cpu.system_ns for cpu in of_nodes)
+        self._readings.append(replace(self._reading(), own_ns=own))
 
     def _reading(self) -> Reading:
         return replace(self._read(), polled_ns=self._world.idle_polled())
@@ -228,9 +301,10 @@ class HostWatch(Sampler):
             if name not in self._nodes and used.user_ns + used.system_ns == 0:
                 continue
             track = self._nodes.setdefault(name, NodeTrack())
+            self._kinds[name] = node.kind
             # Of thousands of idle nodes this would cost too much.
-            if not track.footprints and footprint is None and (not track.used or used != track.used[-1]):
-                track.switches.update(node.switches())
+            if not track.used or used != track.used[-1]:
+                track.add_switches(node.switches())
                 if not track.used:
                     track.switched_before = sum(track.switches.values())
             track.times.append(time.monotonic_ns())
@@ -247,9 +321,12 @@ class HostWatch(Sampler):
 
         return list(self._between(share))
 
-    def _between(self, value: Callable[[Reading, Reading], float | None]) -> Iterable[Share]:
+    def _between(
+        self, value: Callable[[Reading, Reading], float | None], readings: list[Reading] | None = None
+    ) -> Iterable[Share]:
         zero = self._world.zero
-        for a, b in zip(self._readings, self._readings[1:], strict=False):
+        found = self._readings if readings is None else readings
+        for a, b in itertools.pairwise(found):
             share = value(a, b) if b.at > a.at else None
             if share is not None:
                 yield Share(a.at - zero, b.at - zero, min(max(share, 0.0), 1.0))

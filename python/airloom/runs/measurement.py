@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -48,6 +47,7 @@ class Measuring:
         folder: Path,
         nodes: Mapping[str, NodeHandle],
         timeline: Timeline,
+        monotonic: Callable[[], int],
         *,
         expected: int = 0,
         changed: Callable[[Measuring], None],
@@ -62,6 +62,7 @@ class Measuring:
         self.failure: LabError | None = None
         self._nodes = nodes
         self._timeline = timeline
+        self._monotonic = monotonic
         self._changed = changed
         self._steps = tool.steps()
         self._running: dict[str, _Running] = {}
@@ -82,6 +83,12 @@ class Measuring:
     def settled(self) -> bool:
         """Whether it has ended, successfully or not."""
         return self.state in ("done", "failed")
+
+    def alive(self) -> list[tuple[str, Process]]:
+        """Role and process of its programs that run, while it measures."""
+        if self.state != "running":
+            return []
+        return [(role, one.process) for role, one in list(self._running.items()) if one.ended is None]
 
     def prepare(self) -> None:
         """Starts its services one after the other; its state is ``prepared`` when all are ready."""
@@ -150,7 +157,7 @@ class Measuring:
                 (self.folder / step.stdout).open(mode) as output,
                 (self.folder / step.stderr).open(mode) as errors,
             ):
-                started = time.monotonic_ns()
+                started = self._monotonic()
                 process = self._nodes[step.node].start(
                     step.command(self.folder),
                     stdout=output.fileno(),
@@ -172,7 +179,7 @@ class Measuring:
 
     def _exited_anywhere(self, step: Step, exit: Exit) -> None:
         """Callable from any thread: records the time and posts the rest to the timeline."""
-        ended = time.monotonic_ns()
+        ended = self._monotonic()
         self._timeline.post(lambda: self._exited(step, exit, ended))
 
     def _exited(self, step: Step, exit: Exit, ended: int) -> None:
@@ -244,6 +251,9 @@ class Measuring:
             else:
                 self._timeline.post(lambda: self._has_read(reading))
 
+        if self._timeline.pacer is not None:
+            work()
+            return
         threading.Thread(target=work, name=f"airloom-read-{self.name}", daemon=True).start()
 
     def _read_clocks(self) -> dict[str, ClockReading]:

@@ -22,10 +22,14 @@ PERIOD = 0.5
 
 def watcher() -> Watcher:
     """Returns a watcher that shows progress in a notebook, and a silent one elsewhere."""
+    return NotebookProgress() if is_here() else Watcher()
+
+
+def is_here() -> bool:
+    """True in a notebook. Terminals of IPython have no display that can be replaced."""
     python = sys.modules.get("IPython")
     shell = python.get_ipython() if python is not None else None
-    # Terminals of IPython have no display that can be replaced.
-    return NotebookProgress() if hasattr(shell, "kernel") else Watcher()
+    return hasattr(shell, "kernel")
 
 
 class NotebookProgress(Watcher):

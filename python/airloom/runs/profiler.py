@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -21,6 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from airloom.errors import HostError
+from airloom.host import programs
 from airloom.host.descendants import processes_below
 from airloom.planning.plan import Plan
 from airloom.results.details import Hotspot
@@ -57,7 +57,7 @@ class Profiler:
 
     def start(self, root: int) -> None:
         """Samples this process, and ``root`` with all its descendants. Raises :class:`HostError`."""
-        if shutil.which("perf") is None:
+        if programs.find("perf") is None:
             raise HostError("host.perf", "there is no perf on this machine", cure=INSTALL)
         self._nodes = frozenset(processes_below(root))
         words = ["perf", "record", "-q", "-a", "-F", str(FREQUENCY), "-e", "cpu-clock", "-o", str(self._data)]

@@ -77,7 +77,10 @@ def condition(ready: Ready) -> str:
 
 
 class Reading:
-    """Searches a running program's log piece by piece; matches have at most :data:`WINDOW` octets."""
+    """Searches a running program's log piece by piece; matches have at most :data:`WINDOW` octets.
+
+    The end of what was read is no end of a line: the program may go on with it.
+    """
 
     def __init__(self, log: Path, begin: int) -> None:
         self._log = log
@@ -97,12 +100,21 @@ class Reading:
         self.left = len(piece) == PIECE
         self._at += len(piece)
         self._window += piece
-        held = patterns.found(pattern, self._window.decode("utf-8", "replace"))
+        held = _found(pattern, self._window)
         if len(self._window) > WINDOW:
             # Start at the beginning of a line, if there is one, so that ^ matches only there.
             begin = self._window.find(b"\n", len(self._window) - WINDOW) + 1
             self._window = self._window[begin:] if begin else b"\0" + self._window[-WINDOW:]
         return held
+
+
+def _found(pattern: str, octets: bytes) -> bool:
+    """Whether a pattern matches, and does so whatever follows."""
+    whole, _, rest = octets.rpartition(b"\n")
+    if whole and patterns.found(pattern, whole.decode("utf-8", "replace") + "\n"):
+        return True
+    text = octets.decode("utf-8", "replace")
+    return bool(rest) and patterns.found(pattern, text) and patterns.found(pattern, f"{text}\0")
 
 
 def is_ready(ready: Ready, reading: Reading, listens: Callable[[int], bool]) -> bool | str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import selectors
 import socket
 import threading
@@ -29,16 +30,17 @@ from typing import TYPE_CHECKING, Any
 from airloom.errors import HostError, LabError, RunError
 from airloom.host.network_namespace import enter
 from airloom.nodes.kinds.netns import NetnsNode
-from airloom.planning import media, timed_changes
-from airloom.planning.plan import GrantPlan
-from airloom.planning.spans import within
+from airloom.planning import timed_changes
+from airloom.planning.plan import GrantPlan, Plan
+from airloom.planning.radio import media
+from airloom.planning.slices.spans import within
 from airloom.runs.radio_requests import LONGEST, Change, Request, Search, Show, parse
 from airloom.runs.radio_scan import GLANCE, Scan, shown
 from airloom.scenario.model import Tuning
 
 if TYPE_CHECKING:
     from airloom._engine import RadioState
-    from airloom.runs.emulation import World
+    from airloom.runs.radio_world import RadioWorld
 
 ADDRESS = "\0airloom/radio"
 _MOST = 16
@@ -84,25 +86,48 @@ class _Connection:
 class RadioControl:
     """Control sockets of all nodes with radios, served by one thread while the emulation is open."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: RadioWorld) -> None:
         self._world = world
         self._selector = selectors.DefaultSelector()
         self._connections: list[_Connection] = []
         self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._selector.register(self._wakeup, selectors.EVENT_READ)
-        nodes = dict.fromkeys(radio.node for medium in world.plan.media.values() for radio in medium.radios)
-        namespaces = {}
-        for name in nodes:
-            handle = world.nodes[name]
-            if isinstance(handle, NetnsNode):
-                namespaces[name] = handle.namespace.fileno()
-        for name, listener in _open(namespaces).items():
-            self._selector.register(listener, selectors.EVENT_READ, name)
+        self._listeners: dict[str, tuple[NetnsNode, socket.socket]] = {}
+        """By node: its handle, which another one takes the place of if it is made anew, and its socket."""
+        self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._closing = False
         self._thread = threading.Thread(target=self._serve, name="airloom-radio", daemon=True)
         self._thread.start()
 
+    def follow(self, plan: Plan) -> None:
+        """Serves the nodes with radios of a plan, all of which are there, and no others."""
+        names = dict.fromkeys(radio.node for medium in plan.media.values() for radio in medium.radios)
+        wanted = {name: node for name in names if isinstance(node := self._world.nodes[name], NetnsNode)}
+        known = {name: node for name, (node, _) in self._listeners.items()}
+        gone = [name for name, node in known.items() if wanted.get(name) is not node]
+        come = {name: node for name, node in wanted.items() if known.get(name) is not node}
+        opened = _open({name: node.namespace.fileno() for name, node in come.items()})
+        done = threading.Event()
+
+        def change() -> None:
+            for name in gone:
+                _, listener = self._listeners.pop(name)
+                for connection in [one for one in self._connections if one.node == name]:
+                    self._end(connection)
+                self._selector.unregister(listener)
+                listener.close()
+            for name, listener in opened.items():
+                self._listeners[name] = (come[name], listener)
+                self._selector.register(listener, selectors.EVENT_READ, name)
+            done.set()
+
+        self._orders.put(change)
+        os.eventfd_write(self._wakeup, 1)
+        done.wait(TIMEOUT)
+
     def close(self) -> None:
         """Closes all sockets; an open one would keep its node's namespace alive."""
+        self._closing = True
         os.eventfd_write(self._wakeup, 1)
         self._thread.join()
         for connection in list(self._connections):
@@ -115,9 +140,15 @@ class RadioControl:
 
     def _serve(self) -> None:
         while True:
-            for key, mask in self._selector.select(self._pause()):
-                if key.fileobj == self._wakeup:
+            ready = self._selector.select(self._pause())
+            if any(key.fileobj == self._wakeup for key, _ in ready):
+                os.eventfd_read(self._wakeup)
+                if self._closing:
                     return
+                while not self._orders.empty():
+                    self._orders.get()()
+                continue
+            for key, mask in ready:
                 if isinstance(key.data, _Connection):
                     self._served(key.data, self._receive if mask & selectors.EVENT_READ else self._send)
                 else:
@@ -241,7 +272,7 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
     return found
 
 
-def _chosen(world: World, node: str, request: Request) -> tuple[list[RadioState], list[RadioState]]:
+def _chosen(world: RadioWorld, node: str, request: Request) -> tuple[list[RadioState], list[RadioState]]:
     """The node's radios that a request selects, and all radios of the run."""
     every = world.radios()
     own = [radio for radio in every if radio["port"].partition(":")[0] == node]
@@ -253,7 +284,7 @@ def _chosen(world: World, node: str, request: Request) -> tuple[list[RadioState]
     return chosen, every
 
 
-def answer(world: World, node: str, request: Show | Change) -> Any:
+def answer(world: RadioWorld, node: str, request: Show | Change) -> Any:
     """Answers a query or applies a change, for the node's own radios only."""
     chosen, every = _chosen(world, node, request)
     if isinstance(request, Change):
@@ -266,21 +297,21 @@ def answer(world: World, node: str, request: Show | Change) -> Any:
     return [one for radio in chosen for one in show(radio, every)]
 
 
-def begin_scans(world: World, node: str, request: Search) -> list[Scan]:
+def begin_scans(world: RadioWorld, node: str, request: Search) -> list[Scan]:
     """Starts a scan on the selected radios of a node."""
     chosen, _ = _chosen(world, node, request)
     for radio in chosen:
         _must_not_be_wlan(radio, "what it searches for")
     channels = request.channels
     for radio in chosen:
-        grant = _grant(world, radio["port"])
+        grant = timed_changes.grant_at(world.plan, radio["port"], world.now())
         # Without channels the radio would scan all of them, which a sliver's grant may not allow.
         channels = channels or list(grant.channels if grant is not None else ())
-        held(grant, [{"channel": channel} for channel in channels], world.now())
+        permitted(world, radio, [{"channel": channel} for channel in channels])
     return [Scan(world, radio, channels, passive=request.passive) for radio in chosen]
 
 
-def answer_of(world: World, scans: list[Scan]) -> list[dict[str, Any]] | None:
+def answer_of(world: RadioWorld, scans: list[Scan]) -> list[dict[str, Any]] | None:
     """Scan results of the radios; None while one of them is still scanning."""
     found = [scan.found() for scan in scans]
     if None in found:
@@ -336,9 +367,11 @@ def _infos(radio: RadioState, _: Sequence[RadioState]) -> Iterator[dict[str, Any
         "phy": settings["phy"],
         "channel": settings["channel"],
         "mhz": radio["mhz"],
+        "width_mhz": settings["width_mhz"],
         "power_dbm": settings["power_dbm"],
         "rate": rate if isinstance(rate, str) else "fixed",
-        "rate_bit_s": None if isinstance(rate, str) else next(iter(rate.values())),
+        "mcs": None if isinstance(rate, str) else rate.get("mcs"),
+        "rate_bit_s": None if isinstance(rate, str) or "mcs" in rate else next(iter(rate.values())),
         "rts_octets": settings["rts_octets"],
         "queued": radio["queued"],
         "counts": radio["counts"],
@@ -426,12 +459,24 @@ def held(grant: GrantPlan | None, changes: list[dict[str, Any]], now: int) -> li
     return changes
 
 
-def _grant(world: World, port: str) -> GrantPlan | None:
-    return timed_changes.grant_at(world.plan, port, world.now())
+def permitted(world: RadioWorld, radio: RadioState, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The changes if the grant of the radio's slice permits them all now; otherwise they are recorded as
+    refused, and an error is raised.
+    """
+    now = world.now()
+    grant = timed_changes.grant_at(world.plan, radio["port"], now)
+    try:
+        return held(grant, changes, now)
+    except RunError:
+        assert grant is not None
+        asked = (
+            change["channel"] for change in changes if change.get("channel") not in (None, *grant.channels)
+        )
+        world.refusals.add(grant.slice, radio["port"], next(asked, radio["settings"]["channel"]), now)
+        raise
 
 
-def _set(world: World, radio: RadioState, key: str, value: Any) -> None:
-    grant = _grant(world, radio["port"])
+def _set(world: RadioWorld, radio: RadioState, key: str, value: Any) -> None:
     must_be_free(radio, key)
-    for change in held(grant, changes_of(key, value, _phy(radio)), world.now()):
+    for change in permitted(world, radio, changes_of(key, value, _phy(radio))):
         world.set_radio(radio["port"], change)

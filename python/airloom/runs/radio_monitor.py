@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from airloom.errors import LabError
+from airloom.planning.plan import Plan
 from airloom.results.details import CardUse, ChannelUse, RadioLink, RadioUse, SliceUse
 from airloom.runs import slice_monitor
 from airloom.runs.emulation import World
@@ -36,6 +37,12 @@ class RadioWatch(Sampler):
     def __enter__(self) -> Self:
         return super().__enter__() if self._there else self
 
+    def follow(self, plan: Plan) -> None:
+        """Samples from now on if the plan has radios."""
+        if not self._there and any(medium.radios for medium in plan.media.values()):
+            self._there = True
+            super().__enter__()
+
     @property
     def radios(self) -> tuple[RadioUse, ...]:
         """All radios as of the last sample."""
@@ -56,6 +63,28 @@ class RadioWatch(Sampler):
             for other, peer in radio.get("peers", {}).items()
             if peer["attempts"]
         )
+
+    def changes(self) -> Iterator[tuple[int, str]]:
+        """When stations have changed or lost access points, as of the first sample that shows it, in words.
+
+        Only of stations whose association the medium keeps: a node's own 802.11 stack keeps its own.
+        """
+        last: dict[str, str] = {}
+        lost: set[str] = set()
+        for at, look in self._looks:
+            for name, radio in look.items():
+                now = radio.get("access_point")
+                before = last.get(name)
+                if now is None and before is not None and name not in lost:
+                    lost.add(name)
+                    yield at, f"{name} loses its access point {before}"
+                elif now is not None and before is not None and now != before:
+                    yield at, f"{name} roams from {before} to {now}"
+                elif now is not None and name in lost:
+                    yield at, f"{name} is back at {now}"
+                if now is not None:
+                    last[name] = now
+                    lost.discard(name)
 
     def series(self) -> Iterator[Series]:
         """Positions of all radios, and rate and retries of all pairs, over time."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import RunError
-from airloom.planning.media import ACTIVE, PASSIVE
+from airloom.planning.radio.media import ACTIVE, PASSIVE
 
 if TYPE_CHECKING:
     from airloom._engine import FoundRadio, RadioState
-    from airloom.runs.emulation import World
+    from airloom.runs.radio_world import RadioWorld
 
 GLANCE = 0.02
 """Seconds between two checks whether the scan has finished."""
@@ -21,7 +20,12 @@ class Scan:
     """A scan by one radio; it starts when the object is created."""
 
     def __init__(
-        self, world: World, radio: Mapping[str, Any], channels: Sequence[int] = (), *, passive: bool = False
+        self,
+        world: RadioWorld,
+        radio: Mapping[str, Any],
+        channels: Sequence[int] = (),
+        *,
+        passive: bool = False,
     ) -> None:
         self._world = world
         self._port: str = radio["port"]
@@ -46,7 +50,7 @@ class Scan:
     def wait(self) -> list[FoundRadio]:
         """Waits for the end of the scan and returns the same as :meth:`found`."""
         while (found := self.found()) is None:
-            time.sleep(GLANCE)
+            self._world.pass_time(round(GLANCE * 1e9))
         return found
 
 

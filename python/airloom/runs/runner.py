@@ -6,29 +6,31 @@ reports events to a :class:`Watcher` and keeps the measurements for its owner.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from airloom import _engine
-from airloom.errors import LabError, RunError
+from airloom.errors import LabError, RunError, ScenarioError
 from airloom.measure.tool import Tool
 from airloom.nodes.network.controller_proxy import Line
-from airloom.planning import timed_changes
+from airloom.planning import event_difference, timed_changes
 from airloom.planning.plan import Plan
 from airloom.planning.schedule import earliest_of, expected_of, moment_of
 from airloom.results.details import HappeningKind
+from airloom.runs.agenda import Agenda
 from airloom.runs.emulation import World
 from airloom.runs.measurement import Measuring
-from airloom.runs.programs import GRACE, Supervised, signal_number
+from airloom.runs.programs import POLL, Supervised, signal_number
 from airloom.runs.progress import Watcher
+from airloom.runs.switching import Switching
 from airloom.runs.timeline import Timeline
 from airloom.scenario.model import Event, Program
 from airloom.units.text import seconds
 
 SETTLE = 5_000_000_000
 """Time for programs to end when the run stops, including SIGKILL: ns."""
+ASSOCIATION = 3_000_000_000
+"""Time from time zero for which measurements that run in turn wait for stations to associate: ns."""
 ANSWER = 15_000_000_000
 """Time that measurements wait for switches to reach controllers once programs are ready: ns."""
 
@@ -48,7 +50,7 @@ class Runner:
         self.plan = plan
         self.world = world
         self.watcher = watcher
-        self.timeline = Timeline(world.now)
+        self.timeline = Timeline(world.now, world.pacer)
         self.failure: LabError | None = None
         """The first error that made the run fail."""
         self.stopped_by: str | None = None
@@ -59,8 +61,12 @@ class Runner:
         """Engine time in ns, text, kind."""
         self.programs: dict[str, Supervised] = {}
         self.measurings: dict[str, Measuring] = {}
+        self.retired: list[Supervised] = []
+        """Programs that were taken out of the running laboratory."""
         self._log_path = log_path
-        self._events_left = 0
+        self._agenda = Agenda(self.timeline, self._carry_out)
+        self.by_hand: list[Event] = []
+        """Events of the plan that its file does not have."""
         self._held: list[Supervised] = []
         """Programs that are due, but wait for programs that must start first."""
         self._waiting: list[str] = []
@@ -72,17 +78,12 @@ class Runner:
         self.zero_realtime = 0
         """CLOCK_REALTIME at time zero: ns."""
         self._on_measured: Callable[[Measuring], None] = lambda measuring: None
-        self._down_nodes: dict[str, list[Supervised]] = {}
-        self._going: dict[str, threading.Thread] = {}
-        """Nodes that are being switched off, with the thread that does it."""
+        self.switching = Switching(world, self.timeline, self.programs, self.fail)
         self._timed = {one.name: moment_of(one) for one in plan.scenario.measurements}
         expected = {one.name: expected_of(one) for one in plan.scenario.measurements}
         for program in plan.scenario.programs:
             self.add_program(program)
-        for name, earliest in earliest_of(plan.scenario.programs).items():
-            supervised = self.programs[name]
-            supervised.after = tuple(self.programs[before] for before in supervised.program.after)
-            supervised.earliest = earliest
+        self.order_programs()
         for name, tool in tools.items():
             self.add_measurement(name, tool, folder, expected.get(name, 0))
 
@@ -95,6 +96,25 @@ class Runner:
         self.programs[name] = supervised
         return supervised
 
+    def order_programs(self) -> None:
+        """Tells the plan's programs which others they must start after."""
+        for name, earliest in earliest_of(self.plan.scenario.programs).items():
+            supervised = self.programs[name]
+            supervised.after = tuple(self.programs[before] for before in supervised.program.after)
+            supervised.earliest = earliest
+
+    def retire(self, name: str) -> None:
+        """Takes a program out that has ended. Call on the timeline only."""
+        gone = self.programs.pop(name)
+        self.retired.append(gone)
+        self._held = [one for one in self._held if one is not gone]
+        self.switching.forget(gone)
+
+    def launch(self, name: str) -> None:
+        """Starts a program at its time, or now if that has passed. Call on the timeline only."""
+        supervised = self.programs[name]
+        self.timeline.at(supervised.program.at, partial(self._start_in_order, supervised))
+
     def add_measurement(self, name: str, tool: Tool, folder: Path, expected: int = 0) -> Measuring:
         """Adds a measurement; its programs' output goes below ``folder``."""
         measuring = Measuring(
@@ -103,6 +123,7 @@ class Runner:
             folder / name,
             self.world.nodes,
             self.timeline,
+            self.world.monotonic,
             expected=expected,
             changed=self._measuring_changed,
         )
@@ -139,22 +160,17 @@ class Runner:
         """
         self._open_ended = open_ended
         scenario = self.plan.scenario
-        changes = timed_changes.link_changes(self.plan)
-        for change in changes:
-            self.world.schedule_link(change.at, change.link, change.direction, change.settings, change.up)
-        for tuned in timed_changes.radio_changes(self.plan):
-            self.world.schedule_radio(tuned.at, tuned.port, tuned.change)
+        self.world.schedule(self.plan)
         self.world.begin()
         if self.world.relay is not None:
             self.world.relay.on_change(
                 lambda line: self.timeline.post(partial(self._controller_changed, line))
             )
-        self.zero_realtime = self.world.zero + _engine.realtime_offset()
+        self.zero_realtime = self.world.zero_realtime
         for supervised in self.programs.values():
             self.timeline.at(supervised.program.at, partial(self._start_in_order, supervised))
-        self._events_left = len(scenario.events)
         for event in scenario.events:
-            self.timeline.at(event.at, partial(self._carry_out, event))
+            self._agenda.put(event)
         for name, moment in self._timed.items():
             if moment and name in self.measurings:
                 self.timeline.at(moment, partial(self._measure, name))
@@ -172,8 +188,40 @@ class Runner:
                 self.world.schedule_radio(change.at, change.port, change.change)
         self.plan = self.world.plan = plan
         for event in plan.scenario.events[events:]:
-            note = partial(self._note, timed_changes.describe(event), "event")
-            self.timeline.post(partial(self.timeline.at, event.at, note))
+            self.by_hand.append(event)
+            self.timeline.post(partial(self._agenda.put, event))
+
+    def change_events(self, removed: Sequence[Event], added: Sequence[Event]) -> int:
+        """Exchanges events that are to come, and withdraws all changes that the engine has for later.
+
+        Returns the engine time in ns since which it makes none until it gets others. Call on the timeline
+        only. Raises :class:`ScenarioError` if an event has been meanwhile, and then nothing has changed.
+        """
+        now = self.world.now()
+        for events, is_new in ((removed, False), (added, True)):
+            for event in events:
+                if event.at <= now:
+                    problem = event_difference.has_been(event, now, is_new=is_new)
+                    raise ScenarioError(problem.code, problem.message, cure=problem.cure)
+        since = self.world.withdraw_changes()
+        for event in removed:
+            self._agenda.withdraw(event)
+        for event in added:
+            self._agenda.put(event)
+        return since
+
+    def pass_time(self, most: int | None) -> None:
+        """In virtual time: lets it pass by one turn, for at most ``most`` ns, with all that is due.
+
+        Raises what has made the run fail.
+        """
+        try:
+            self.timeline.pass_time(most)
+        except LabError as error:
+            self.failure = self.failure or error
+            raise
+        if self.failure is not None and not self.timeline.is_turning:
+            raise self.failure
 
     def measure_now(
         self, name: str, tool: Tool, folder: Path, settled: Callable[[Measuring], None]
@@ -219,9 +267,13 @@ class Runner:
         self._stopping = True
         self.ended_at = self.world.now()
         interrupted = RunError("run.stopped", "the run was stopped before this measurement was done")
-        for measuring in self.measurings.values():
-            measuring.cancel(interrupted)
-        self._have_gone(*list(self._going))
+        unfinished = [name for name, measuring in self.measurings.items() if not measuring.settled]
+        for name in unfinished:
+            self.measurings[name].cancel(interrupted)
+            if self._open_ended:
+                # Such a run ends at any time, and they do not make it fail.
+                del self.measurings[name]
+        self.switching.finish()
         alive = [supervised for supervised in self.programs.values() if supervised.alive]
         for supervised in alive:
             supervised.stop()
@@ -242,7 +294,9 @@ class Runner:
         if self._in_turn is None and self._waiting:
             if any(supervised.holds_up for supervised in self.programs.values()):
                 return
-            if self._unmet():
+            if self.world.now() < ASSOCIATION and self._unassociated(self.measurings[self._waiting[0]].nodes):
+                self.timeline.after(POLL, self._go_on)
+            elif self._unmet():
                 if not self._waits_for_controllers:
                     self._waits_for_controllers = True
                     self.timeline.after(ANSWER, self._controllers_must_answer)
@@ -263,6 +317,19 @@ class Runner:
             self._held.append(supervised)
         else:
             supervised.start()
+
+    def _unassociated(self, nodes: set[str]) -> bool:
+        """Whether a station of these nodes, of those that the medium keeps, has no access point yet."""
+        stations = {
+            radio.port
+            for medium in self.plan.media.values()
+            for radio in medium.radios
+            if radio.port.partition(":")[0] in nodes and "station" in radio.settings.get("membership", ())
+        }
+        if not stations:
+            return False
+        states = self.world.radios()
+        return any(one["port"] in stations and one["on"] and not one["access_point"] for one in states)
 
     def _unmet(self) -> list[Line]:
         relay = self.world.relay
@@ -290,7 +357,8 @@ class Runner:
         return (
             not self._open_ended
             and self.plan.scenario.duration is None
-            and self._events_left == 0
+            and not self._agenda.is_awaited
+            and not any(supervised.holds_up for supervised in self.programs.values())
             and all(measuring.settled for measuring in self.measurings.values())
             and all(supervised.settled for supervised in self.programs.values())
         )
@@ -363,7 +431,6 @@ class Runner:
             self.timeline.end()
 
     def _carry_out(self, event: Event) -> None:
-        self._events_left -= 1
         self._note(timed_changes.describe(event), "event")
         try:
             if event.program is not None:
@@ -397,55 +464,13 @@ class Runner:
 
     def _node_event(self, name: str, action: str) -> None:
         if action in ("stop", "kill"):
-            self.stop_node(name, kill=action == "kill")
+            self.switching.stop(name, kill=action == "kill")
         elif action == "start":
-            self.start_node(name)
+            self.switching.start(name)
         elif action == "pause":
             self.world.pause(name)
         else:
             self.world.resume(name)
-
-    def stop_node(self, name: str, *, kill: bool = False) -> None:
-        """Switches off a node or a shared guest: interfaces go down, programs end or are killed."""
-        members = [member for member in self.world.members(name) if member not in self._down_nodes]
-        if not members:
-            return
-        for member in members:
-            here = [one for one in self.programs.values() if one.node == member and one.alive]
-            self._down_nodes[member] = here
-            for supervised in here:
-                supervised.expect_end()
-        if kill:
-            self.world.switch_off(name)
-            return
-        # Switching off takes time and must not delay other work that is due.
-        going = threading.Thread(target=self._switch_off, args=(name,), daemon=True)
-        self._going |= dict.fromkeys(members, going)
-        going.start()
-
-    def _switch_off(self, name: str) -> None:
-        try:
-            self.world.switch_off(name, GRACE / 1e9)
-        except LabError as error:
-            self.fail(error)
-
-    def start_node(self, name: str) -> None:
-        """Switches on a node or a shared guest's nodes, with the programs that ran before."""
-        for member in self.world.members(name):
-            before = self._down_nodes.pop(member, None)
-            if before is None:
-                continue
-            self._have_gone(member)
-            self.world.switch_on(member)
-            for supervised in before:
-                supervised.start()
-
-    def _have_gone(self, *names: str) -> None:
-        """Waits until nodes that are being switched off are off."""
-        for name in names:
-            thread = self._going.pop(name, None)
-            if thread is not None:
-                thread.join()
 
     def _note(self, text: str, kind: HappeningKind) -> None:
         at = self.world.now()

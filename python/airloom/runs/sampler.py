@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 from airloom.runs.emulation import World
 
@@ -18,6 +18,11 @@ class Sampler(ABC):
     ``at_once``: take the first sample when the clock starts.
     """
 
+    _of_model: ClassVar[bool] = True
+    """Whether it samples the emulation itself. What is of this machine says nothing in virtual time."""
+    _skips: ClassVar[bool] = False
+    """Whether a sample is the same as the one before if the engine has done nothing since."""
+
     def __init__(self, world: World, period: float, name: str, *, at_once: bool = False) -> None:
         self._world = world
         self._period = period
@@ -26,8 +31,18 @@ class Sampler(ABC):
         self._thread = threading.Thread(target=self._work, name=f"airloom-{name}", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        if self._world.pacer is None:
+            self._thread.start()
+        elif self._of_model:
+            self._world.at_begin.append(self._follow)
         return self
+
+    def _follow(self) -> None:
+        """In virtual time: samples each period of that time."""
+        assert self._world.pacer is not None
+        if self._at_once:
+            self._sample()
+        self._world.pacer.every(round(self._period * 1e9), self._sample, skips=self._skips)
 
     def __exit__(self, *_: object) -> None:
         self.finish()
@@ -39,7 +54,8 @@ class Sampler(ABC):
         self._over.set()
         if self._thread.ident is not None:
             self._thread.join()
-        self._sample_last()
+        if self._world.pacer is None or self._of_model:
+            self._sample_last()
 
     @abstractmethod
     def _sample(self) -> None:

@@ -14,24 +14,41 @@ from typing import Any, Self
 
 from airloom import _engine
 from airloom.calibration import correct, model
+from airloom.cause import with_cause
 from airloom.errors import LabError, RunError
-from airloom.host import binaries
+from airloom.host import binaries, pcap
 from airloom.host.machine import machine, versions
-from airloom.measure import Metric, pcap, stages
+from airloom.measure import Metric, stages
 from airloom.measure.flow import FlowReading
+from airloom.measure.iperf3 import NOBODY
 from airloom.nodes.network.control_capture import ControlCapture
-from airloom.planning import host_needs, in_force, inputs
+from airloom.planning import inputs
 from airloom.planning.capture import Capture
+from airloom.planning.links import in_force
+from airloom.planning.machine import host_needs
 from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
-from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
-from airloom.runs import evidence, flow_loops, margins, slice_monitor
+from airloom.results.details import Advice, Hotspot, NodeUse, ProgramEnd
+from airloom.rpc import Stays
+from airloom.runs import (
+    collected,
+    evidence,
+    flow_loops,
+    happenings,
+    margins,
+    processors,
+    slice_monitor,
+    spinning,
+    stack_radios,
+    turns,
+)
 from airloom.runs.capture_watch import CaptureWatch
 from airloom.runs.control_messages import Summary, control_capture, summary
 from airloom.runs.device_use import devices_of
 from airloom.runs.emulation import World
 from airloom.runs.host_monitor import HostWatch, NodeTrack
+from airloom.runs.link_loads import LinkWatch
 from airloom.runs.measurement import Measuring
 from airloom.runs.picture import topology_of
 from airloom.runs.profiler import Profiler, machines_of
@@ -40,8 +57,10 @@ from airloom.runs.progress import Watcher
 from airloom.runs.radio_monitor import RadioWatch, cards_of, channels_of
 from airloom.runs.runner import Runner
 from airloom.runs.slice_annotation import SliceAnnotation
+from airloom.runs.stopped_programs import StoppedPrograms
 from airloom.runs.tool_versions import platform_versions, tool_versions
 from airloom.runs.tools import tools_of
+from airloom.runs.turns import TurnTaking
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Traffic
 from airloom.verdict import Pacing, Share, Verdict, judge
@@ -50,7 +69,7 @@ FOLLOWED = "stages.pcapng"
 """The engine's capture of packets that are followed; deleted after it is read."""
 
 
-class OneRun:
+class OneRun(Stays):
     """A plan on its way to a result::
 
     with OneRun(plan, writer, watcher) as one:
@@ -77,6 +96,7 @@ class OneRun:
         self.writer = writer
         self.watcher = watcher
         writer.in_force = in_force.of_links(plan)
+        writer.virtual_seconds = 0.0 if plan.virtual else None
         self.measured: list[Measurement] = []
         self.pacing: list[Pacing] = []
         self._advice: list[Advice] = []
@@ -95,7 +115,10 @@ class OneRun:
         """The signal that requested the stop."""
         self._runner: Runner | None = None
         self._watch: HostWatch | None = None
+        self._stops: StoppedPrograms | None = None
+        self._turns: TurnTaking | None = None
         self._radios: RadioWatch | None = None
+        self._links: LinkWatch | None = None
         self._annotation = SliceAnnotation(plan)
         self._within: correct.Intervals = {}
         self._captures: CaptureWatch | None = None
@@ -121,6 +144,16 @@ class OneRun:
     def world(self) -> World:
         """The nodes and the engine."""
         return self.runner.world
+
+    def follow(self, plan: Plan) -> None:
+        """Goes on with another plan, which has been applied."""
+        self.plan = plan
+        if self._radios is not None:
+            self._radios.follow(plan)
+
+    def note(self, text: str) -> None:
+        """Adds a note to those of the verdict."""
+        self._notes = (*self._notes, text)
 
     def interrupt(self, who: str) -> None:
         """Stops it in an orderly way in any state. Callable from any thread or signal handler."""
@@ -155,7 +188,10 @@ class OneRun:
             if self.stopped_by:
                 runner.interrupt(self.stopped_by)
             self._watch = stack.enter_context(HostWatch(world))
+            self._stops = stack.enter_context(StoppedPrograms(world, runner.measurings))
+            self._turns = stack.enter_context(TurnTaking(world, runner.fail))
             self._radios = stack.enter_context(RadioWatch(world))
+            self._links = stack.enter_context(LinkWatch(world))
             if self._keep_capture:
                 self._captures = stack.enter_context(CaptureWatch(world, self.watcher))
             if self._profiler is not None:
@@ -178,8 +214,12 @@ class OneRun:
             self.watcher.phase("collecting")
             if self._profiler is not None:
                 self._hotspots = self._profiler.finish()
+            if self._turns is not None:
+                self._turns.finish()
             self.writer.in_force |= self.world.scheduling
             self.world.end()
+            taken = collected.collect(self.plan, self.world.nodes.__getitem__, self.writer.folder)
+            self._notes = (*self._notes, *taken)
             self._collect()
             self._follow()
 
@@ -213,8 +253,10 @@ class OneRun:
     def _ledger_and_lateness(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The ledger, including frames lost before the engine, and the lateness."""
         engine = self.world.engine
-        ledger = evidence.with_kernel_drops(engine.ledger(), self.world.counters())
-        ledger["unresolved"] = self.world.neighbours_refused()
+        ledger = evidence.with_kernel_drops(
+            engine.ledger(), self.world.counters(), stack_radios.ports(self.plan), self.world.early_drops
+        )
+        ledger["unresolved"] = evidence.unresolved(self.world.neighbours_refused(), self.world.unsent())
         return ledger, engine.lateness()
 
     def _collect(self) -> None:
@@ -224,10 +266,13 @@ class OneRun:
         ledger, lateness = self._ledger_and_lateness()
         self.writer.ledger = evidence.ledger_of(ledger, lateness)
         watch.finish()
+        if self.plan.virtual:
+            self.writer.virtual_seconds = self.world.now() / 1e9
         if self._captures is not None:
             self._captures.finish()
         self._record_host(watch, lateness)
         self._record_radios()
+        self._record_links()
         self._record_control()
         self._loops = flow_loops.notes(self.world)
         found = slice_monitor.violations(self.world)
@@ -254,15 +299,21 @@ class OneRun:
         metrics = {metric.name: metric for metric in reading.metrics()}
         found = [as_measurement(measuring.name, metric) for metric in metrics.values()]
         self.measured += found
-        self._note_flow(measuring.name, metrics)
+        self._note_flow(measuring, metrics)
         path = f"measurements[{measuring.name}]"
-        self.writer.in_force |= {f"{path}.{word}": text for word, text in reading.in_force().items()}
+        said = reading.in_force()
+        self.writer.in_force |= {f"{path}.{word}": text for word, text in said.items()}
+        if (why := said.get(NOBODY)) is not None:
+            self._notes = (
+                *self._notes,
+                f"{measuring.name} reached nobody ({why}), so that it carried nothing",
+            )
         try:
             self.writer.measured(*found)
             samples = reading.samples()
             self.writer.record_table(measuring.name, samples)
             self._annotation.add(measuring.name, samples)
-            # The statistics would load pandas and scipy, a third of a second.
+            # The statistics would load pandas, a third of a second.
             if measuring.name in self._trips:
                 self._within |= correct.intervals(measuring.name, samples)
         except LabError as error:
@@ -287,14 +338,19 @@ class OneRun:
         if not self._keep_capture:
             path.unlink()
 
-    def _note_flow(self, name: str, metrics: Mapping[str, Metric]) -> None:
+    def _note_flow(self, measuring: Measuring, metrics: Mapping[str, Metric]) -> None:
         """Records a flow's source lateness and socket losses for the verdict."""
         lost = metrics.get("host_lost")
         if lost is not None and lost.value:
-            self.socket_lost[name] = int(lost.value)
+            self.socket_lost[measuring.name] = int(lost.value)
         p99, most = metrics.get("pacing_error_p99"), metrics.get("pacing_error_max")
         if p99 is not None and most is not None:
-            self.pacing.append(Pacing(name, int(p99.value), int(most.value)))
+            sources = [step.node for step in measuring.tool.steps() if not step.service]
+            if any(map(self.plan.has_processor, sources)):
+                # Its processor's work is a part of the model; the figures have what it did to the source.
+                return
+            waits = max(map(self.plan.wait_of, sources))
+            self.pacing.append(Pacing(measuring.name, int(p99.value), int(most.value), waits))
 
     def _record_host(self, watch: HostWatch, lateness: Mapping[str, Any]) -> None:
         """Writes the host's time series beside the measured ones."""
@@ -322,6 +378,13 @@ class OneRun:
         radios.finish()
         self._record_all(chain(radios.series(), self._annotation.annotations(radios.totals)))
 
+    def _record_links(self) -> None:
+        """Writes queues, drops, marks, rates and utilization of the links."""
+        links = self._links
+        assert links is not None
+        links.finish()
+        self._record_all(links.series())
+
     def _record_all(self, series: Iterable[tuple[str, str, str, str, Any, Any]]) -> None:
         """Writes series: measurement, metric, unit, node, times and values."""
         for measurement, metric, unit, whose, times, values in series:
@@ -338,11 +401,20 @@ class OneRun:
             self._record_all(self._messages.series(self.world.now()))
 
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Verdict:
+        ledger, unready = turns.without_waiting(self.plan, ledger)
+        taken = self._turns.taken if self._turns is not None else []
         notes = (
+            *(one.note for one in taken),
+            *turns.behind_taps(self.plan),
+            *unready,
             evidence.carried_note(self.plan),
             evidence.carrier_note(self.plan),
             evidence.late_note(ledger),
             evidence.refused_note(self.world.datagrams_refused()),
+            *evidence.unsent_notes(self.world.neighbours_refused(), self.world.unsent()),
+            *evidence.order_notes(self.plan, ledger),
+            *spinning.notes(self.world),
+            *processors.notes(self.world),
         )
         seen = evidence.gathered(
             ledger,
@@ -350,6 +422,8 @@ class OneRun:
             self.socket_lost | self.world.full_sockets(),
             watch,
             pacing=self.pacing,
+            stopped=self._stops.found if self._stops is not None else (),
+            late_turns=[one.reason for one in taken if one.reason is not None],
             paused=evidence.paused(ledger),
             above_ceiling=self._above_ceiling,
             length=self.world.now(),
@@ -358,9 +432,11 @@ class OneRun:
                 *self.world.notes,
                 *(note for note in notes if note is not None),
                 *self._missed(),
+                *stack_radios.notes(self.world),
             ],
         )
-        return evidence.advised(judge(seen, self.plan.scenario.limits), self.plan)
+        limits = self.plan.scenario.limits
+        return with_cause(evidence.advised(judge(seen, limits), self.plan), seen, limits)
 
     def _tool_versions(self) -> dict[str, str]:
         done = [one for one in self.runner.measurings.values() if one.reading is not None]
@@ -395,13 +471,14 @@ class OneRun:
             ),
             inputs=self._inputs,
             length_ns=self.world.now(),
+            calendar_ns=self.world.zero if self.plan.virtual else 0,
             processors=evidence.processors(watch.nodes, lateness, self.world.now()),
-            programs=tuple(program_end(one, self.writer.folder) for one in runner.programs.values()),
+            programs=tuple(
+                program_end(one, self.writer.folder) for one in (*runner.retired, *runner.programs.values())
+            ),
             guidance=tuple(self._advice),
             profile=self._hotspots,
-            happenings=tuple(
-                Happening(t_ns=at, what=what, kind=kind) for at, what, kind in runner.happenings
-            ),
+            happenings=happenings.of_run(runner, self._radios),
             captured=self._captures.counts if self._captures is not None else None,
             control=tuple(self._messages.messages),
             control_answers=tuple(self._messages.answers),
@@ -411,6 +488,8 @@ class OneRun:
             slices=self._radios.slices if self._radios is not None else (),
             cards=cards_of(self.world),
             devices=devices_of(self.world),
+            spun=spinning.of(self.world),
+            processor_use=processors.of(self.world),
             radio_links=self._radios.links if self._radios is not None else (),
         )
 
@@ -425,10 +504,8 @@ class Interrupted(RunError):
 
 def _footprint(track: NodeTrack) -> dict[str, int]:
     """Memory and context switches of a node's machine, or of its tasks, from first to last sample."""
-    if not track.footprints:
-        return {"switches": sum(track.switches.values()) - track.switched_before} if track.switches else {}
-    first, last = track.footprints[0], track.footprints[-1]
-    return {"resident_octets": last.resident, "switches": last.switches - first.switches}
+    found = {} if track.switched is None else {"switches": track.switched}
+    return found | ({"resident_octets": track.footprints[-1].resident} if track.footprints else {})
 
 
 def traffic_of(plan: Plan) -> list[Traffic]:

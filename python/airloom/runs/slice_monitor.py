@@ -53,7 +53,7 @@ def airtime(looks: Sequence[tuple[int, Totals]]) -> Iterator[tuple[str, list[int
 
 
 def violations(world: World) -> tuple[tuple[Violation, ...], int]:
-    """The violations so far, and the number of transmissions that were not recorded."""
+    """The violations and refused settings so far, and the number of those that were not recorded."""
     slices = any(radio.grant is not None for medium in world.plan.media.values() for radio in medium.radios)
     if not slices:
         return (), 0
@@ -74,4 +74,6 @@ def violations(world: World) -> tuple[tuple[Violation, ...], int]:
         )
         for one in state["found"]
     )
-    return tuple(sorted(found, key=lambda one: (one.t_ns, one.radio))), state["unrecorded"]
+    refused, unrecorded = world.refusals.found()
+    both = sorted((*found, *refused), key=lambda one: (one.t_ns, one.radio))
+    return tuple(both), state["unrecorded"] + unrecorded

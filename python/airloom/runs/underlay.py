@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from airloom.errors import HostError, ScenarioError
+from airloom.host.internet_checksum import internet_checksum
 from airloom.host.network_namespace import within
 from airloom.planning.plan import Plan, TunnelPlan
 
@@ -225,7 +226,7 @@ class _Echo:
         head = 28 if self._old else 48
         message = bytes([8 if self._old else 128, 0, 0, 0]) + self._mark + bytes(octets - head)
         if self._old:
-            message = message[:2] + struct.pack("!H", _checksum(message)) + message[4:]
+            message = message[:2] + struct.pack("!H", internet_checksum(message)) + message[4:]
         try:
             self._raw.send(message)
         except OSError as error:
@@ -261,15 +262,6 @@ def _meaning(error: OSError) -> Literal["too big", "unreachable", "silent"]:
         return "too big"
     # Other errors, such as a full neighbour table, are not about the peer.
     return "unreachable" if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH) else "silent"
-
-
-def _checksum(octets: bytes) -> int:
-    """The Internet checksum (RFC 1071)."""
-    padded = octets + bytes(len(octets) % 2)
-    total: int = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return 0xFFFF - total
 
 
 def _echo_socket(tunnel: TunnelPlan) -> _Echo:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from airloom.errors import ScenarioError
+from airloom.scenario import slips
 from airloom.scenario.source import Path_, Source
 from airloom.scenario.suggest import nearest
 
@@ -69,6 +70,15 @@ def of_shape(error: ValidationError, source: Source) -> ScenarioError:
 
 
 def _problem(error: Any, source: Source) -> Problem:
+    found = _shape(error, source)
+    # A key without a space after its colon is part of a text, or of a longer key.
+    slip = slips.glued((error.get("ctx") or {}).get("key", error["input"]))
+    if slip is not None and found.code in ("key.unknown", "value.type"):
+        return Problem("yaml.syntax", slip[0], found.path, slip[1], key=found.key)
+    return found
+
+
+def _shape(error: Any, source: Source) -> Problem:
     context = error.get("ctx") or {}
     path = _real_path(error["loc"], source.data)
     kind, message, cure = error["type"], error["msg"], context.get("cure")

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from airloom.errors import ScenarioError
-from airloom.scenario import problems
+from airloom.scenario.files import source_of
 from airloom.scenario.model import Scenario
+from airloom.scenario.shape import shaped
 from airloom.scenario.source import Source
 
 
 def read(source: str | Path) -> Scenario:
     """Reads a scenario from text or a path, without planning it."""
-    return validated(opened(source) if isinstance(source, Path) else Source.of_text(source))
+    return Scenario.load(source) if isinstance(source, Path) else Scenario.from_yaml(source)
 
 
 def opened(source: str | Path | Scenario) -> Source:
-    """Returns the source: values and marks of a file, or values of a scenario made in Python."""
+    """Returns the source: values and marks of a file, or values of a scenario made in Python.
+
+    A laboratory of another tool is read if nothing of it is lost.
+    """
     if isinstance(source, Scenario):
         return Source(source.model_dump(mode="json", by_alias=True, exclude_defaults=True), None, Path())
-    return Source.of_file(Path(source))
+    return source_of(Path(source))
 
 
-def validated(source: Source) -> Scenario:
-    """Returns the scenario of a source; raises :class:`ScenarioError` if its shape is wrong."""
-    if not isinstance(source.data, dict):
-        raise ScenarioError(
-            "value.type",
-            "a scenario is a mapping",
-            where=source.where(()),
-            cure="begin with 'name:', then 'nodes:' and 'links:', or 'topology:'",
-        )
-    try:
-        return Scenario.model_validate(source.data, context={"folder": source.folder.absolute()})
-    except ValidationError as error:
-        raise problems.of_shape(error, source) from None
-    except RecursionError:
-        raise ScenarioError("yaml.depth", "nested too deeply", where=source.where(())) from None
+def validated(source: Source, *, files: bool = True) -> Scenario:
+    """Returns the scenario of a source; raises :class:`ScenarioError` if its shape is wrong.
+
+    ``files``: whether the files that it names must exist.
+    """
+    return shaped(Scenario, source, files=files)

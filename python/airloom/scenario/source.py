@@ -19,6 +19,7 @@ import yaml
 
 from airloom.errors import ScenarioError
 from airloom.host.files import content
+from airloom.scenario import missing_file, slips
 
 DEEPEST = 48
 MOST_VALUES = 2_000_000
@@ -104,7 +105,9 @@ class Source:
         try:
             octets = content(path, LARGEST_FILE)
         except FileNotFoundError:
-            raise ScenarioError("file.missing", "there is no such file", where=str(path)) from None
+            raise ScenarioError(
+                "file.missing", "there is no such file", where=str(path), cure=missing_file.cure(path)
+            ) from None
         except (OSError, ValueError) as error:
             if getattr(error, "errno", None) == errno.EFBIG:
                 raise ScenarioError(
@@ -206,6 +209,12 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
             context, begun = error.context, error.context_mark
+            slip = mark and slips.explained(
+                self.text, error.problem or "", mark.line, mark.column, begun.line if begun else None
+            )
+            if slip:
+                message, cure, *there = slip
+                raise self._refuse("yaml.syntax", message, (there[0], there[1]), cure) from None
             if context and begun and mark and begun.line != mark.line:
                 context += f" that begins in line {begun.line + 1}"
             what = ", ".join(part for part in (context, error.problem) if part)

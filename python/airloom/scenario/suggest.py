@@ -27,6 +27,14 @@ _ELSEWHERE = {
     "src": ("from",),
     "dst": ("to",),
     "channels": ("channel",),
+    "fq": ("fq-codel",),
+    "sfq": ("fq-codel",),
+    "l4s": ("dualpi2",),
+    "pi2": ("dualpi2",),
+    "prio": ("priority",),
+    "pfifo": ("drop-tail",),
+    "bfifo": ("drop-tail",),
+    "fifo": ("drop-tail",),
 }
 """Terms of other tools: the equivalent words here; the first allowed one is suggested."""
 

@@ -115,6 +115,23 @@ def number(value: float, digits: int = 4) -> str:
     return text
 
 
+_SHARES = ("loss", "lost", "duplication", "reordering")
+"""Words in names of metrics that are shares of packets."""
+
+
+def is_share(metric: str, unit: str) -> bool:
+    """Returns whether a metric is a share of packets or of a processor, which is shown in percent."""
+    words = metric.lower().replace(".", "_").replace("-", "_").split("_")
+    return unit in ("1", "") and (words[0] == "cpu" or any(word in _SHARES for word in words))
+
+
+def of_metric(metric: str, value: float | None, unit: str, digits: int = 4) -> str:
+    """Returns the figure of a metric with its unit, as everywhere: a loss of 0.918 as ``91.8 %``."""
+    if value is not None and is_share(metric, unit):
+        return f"{number(100 * value, digits)} %"
+    return readable(value, unit, digits)
+
+
 def readable(value: float | None, unit: str, digits: int = 4) -> str:
     """Returns a figure with its unit: ``94.1 Mbit/s`` for 94100000 bit/s."""
     if value is None:

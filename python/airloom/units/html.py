@@ -28,6 +28,12 @@ def table(
     return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def listing(texts: Iterable[str]) -> str:
+    """Returns a list with an item for each text; nothing without one."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return f"<ul>{items}</ul>" if items else ""
+
+
 def paragraph(text: str, *, strong: str = "") -> str:
     """Returns a paragraph that begins with an emphasized text."""
     first = f"<strong>{escape(strong)}</strong> " if strong else ""

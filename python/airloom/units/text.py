@@ -48,6 +48,11 @@ def moment(ns: int | float) -> str:
     return f"{ns / 1e9:.1f} s"
 
 
+def virtual_speed(ns: int | float, speed: float) -> str:
+    """Returns the virtual time, and how fast it passes, in seconds a second of wall time."""
+    return f"{ns / 1e9:.3f} s, {speed:.3g} virtual seconds a second"
+
+
 def percent(share: float) -> str:
     """Formats a share from 0 to 1 in percent, as it was given: ``5 %``, ``0.1 %``."""
     return f"{100 * share:g} %"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from airloom import bench, cli
-from airloom.cli import app, manual
+from airloom import bench
+from airloom.cli import app, manual, tree
 from airloom.experiments import registry
 
 
@@ -53,6 +53,7 @@ def test_what_a_radio_can_be_told_is_offered() -> None:
 
 def test_without_a_laboratory_no_node_is_offered() -> None:
     assert offered("exec", "--lab", "no such laboratory", "h") == []
+    assert offered("capture", "--lab", "no such laboratory", "h") == []
 
 
 def test_options_are_offered() -> None:
@@ -85,10 +86,10 @@ def test_the_manual_page_needs_nothing_but_the_command_line() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("name", sorted(cli.group().commands))
+@pytest.mark.parametrize("name", sorted(tree.group().commands))
 def test_a_command_made_alone_is_as_among_all(name: str) -> None:
-    (alone,) = cli.group_for([name, "--help"]).commands.values()
-    every = cli.group().commands[name]
+    (alone,) = tree.group_for([name, "--help"]).commands.values()
+    every = tree.group().commands[name]
     assert (alone.name, alone.help) == (name, every.help)
     assert [one.opts for one in alone.params] == [one.opts for one in every.params]
     assert getattr(alone, "commands", {}).keys() == getattr(every, "commands", {}).keys()
@@ -96,4 +97,12 @@ def test_a_command_made_alone_is_as_among_all(name: str) -> None:
 
 @pytest.mark.parametrize("words", [[], ["--version"], ["chek"]], ids=str)
 def test_without_a_command_all_are_made(words: list[str]) -> None:
-    assert cli.group_for(words) is cli.group()
+    assert tree.group_for(words) is tree.group()
+
+
+def test_the_names_of_commands_have_the_help_of_the_commands() -> None:
+    every = tree.group().commands
+    named = tree.names_only().commands
+    assert named.keys() == every.keys()
+    for name, command in named.items():
+        assert command.get_short_help_str() == every[name].get_short_help_str(), name

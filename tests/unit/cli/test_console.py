@@ -7,6 +7,7 @@ import os
 import subprocess
 import unicodedata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from airloom.cli.console import Console, say
-from airloom.cli.display import Display
+from airloom.cli.display import Clock, Display
 from airloom.report.tables import table
 from airloom.report.terminal import rich_table
 from airloom.units.text import visible
@@ -112,3 +113,17 @@ def test_an_error_shows_what_it_quotes_as_it_stands(tmp_path):
     done = airloom(tmp_path, "check", "x.yaml")
     assert done.returncode == 2
     assert "\x1b" not in done.stderr
+
+
+def test_the_clock_of_a_run_in_virtual_time_says_how_fast_it_passes() -> None:
+    world = SimpleNamespace(running=False, now=lambda: at)
+    at, wall = 5_000_000_000, 100.0
+    clock = Clock(world, lambda: wall)  # type: ignore[arg-type]
+    assert clock.passed() == 0, "it has not begun"
+    world.running = True
+    assert clock.passed() == 5
+    at, wall = 45_000_000_000, 110.0
+    assert clock.passed() == 40
+    assert clock.text() == "45.000 s, 4.5 virtual seconds a second"
+    world.running = False
+    assert clock.passed() == 0

@@ -8,7 +8,7 @@ import pytest
 
 from airloom.cli.kinds_reference import renewed
 from airloom.nodes.all_nodes import KINDS
-from airloom.scenario.model.base import KindName
+from airloom.scenario.kind_names import KindName
 from helpers import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "guide" / "kinds.md"

@@ -218,3 +218,21 @@ def test_a_comparison_fits_eighty_columns_and_a_screen(tmp_path: Path) -> None:
     assert len(lines) < ROWS + 40
     assert "tcp, links[bottleneck].queue.discipline fq-codel" in lines
     assert not any("more: --all" in line for line in printed(found, 80, every=True))
+
+
+def test_intervals_end_where_a_figure_cannot_fall_further(tmp_path: Path) -> None:
+    folders = []
+    for name, means in (("a", (10.0, 30.0)), ("b", (1.0, 9.0))):
+        writer = SweepWriter(tmp_path / name, scenario="s", seed=1, sweep={}, repetitions=2)
+        for point, mean in zip(writer.index.points, means, strict=True):
+            with writer.run(point, kinds=["netns"], seed=1) as one:
+                one.measured(Measurement(name="rtt", metric="rtt_p50", unit="ms", mean=mean))
+                one.finish(Verdict(status="valid"), Ledger())
+        writer.finish([])
+        writer.close()
+        folders.append(tmp_path / name)
+    found = compare(*folders)
+    (row,) = found.rows
+    assert row.low is not None
+    assert row.low < -20, "the interval itself is not cut"
+    assert "-75 % (-100 to " in "\n".join(printed(found, 120, every=True))

@@ -24,10 +24,11 @@ from airloom.results import Ledger, RunReader, RunWriter, Verdict
 from airloom.scenario.model import Scenario
 
 PAPER = """\
-id,says,figure,line,x,value,unit,source,flag,reason
-ten,ten times,ratio,paper,1,10,1,E-1,,
-wrong,80000 packets/s,,,,80000,packets/s,E-2,P-1,not on the air
-slip,1 GHz,,,,,,E-3,D-13,a slip
+id,says,figure,line,x,value,unit,source,flag,reason,needs
+ten,ten times,ratio,paper,1,10,1,E-1,,,
+doubt,ten again,,,,10,1,E-1,D-5,eleven elsewhere,
+wrong,80000 packets/s,,,,80000,packets/s,E-2,P-1,not on the air,1e6 / 80000 >= 20
+slip,3 of 2,,,,3,,E-3,D-13,a slip,3 <= 2
 """
 
 
@@ -55,6 +56,7 @@ def cases(*names: str) -> list[Case]:
         ("x >= 12", "x >= 11", "ten", "fails"),
         ("x >= 12", None, "wrong", "implausible-in-source"),
         ("x >= 8", None, "wrong", "holds"),
+        ("x >= 12", None, "doubt", "fails"),
         ("y >= 1", None, "ten", "undecided"),
         ("y >= 1", None, "wrong", "undecided"),
     ],
@@ -66,7 +68,11 @@ def test_the_outcome_of_a_claim(
         found = made.claim("c", "words", check, says=says, shape=shape, x=10.0, y=None)
         made.finish()
     assert found.outcome == outcome
-    assert (found.published, found.source) == (made.paper[says].says, made.paper[says].source)
+    published = "ten again [D-5: eleven elsewhere]" if says == "doubt" else made.paper[says].says
+    assert (found.published, found.source) == (published, made.paper[says].source)
+    assert found.statement == ("Not as stated, only x >= 2: words" if shape == "x >= 2" else "words")
+    if outcome == "implausible-in-source":
+        assert "P-1: not on the air; the number needs 1e6 / 80000 >= 20, and that is 12.5 >= 20" in found.why
 
 
 def test_a_statement_that_nobody_made_is_refused(tmp_path: Path) -> None:
@@ -79,9 +85,11 @@ def test_what_cannot_be_right_is_shown_without_a_claim(tmp_path: Path) -> None:
         made.claim("c", "words", "x > 1", says="wrong", x=2.0)
         result = made.finish()
     shown = {one.id: one for one in result.claims}
-    assert set(shown) == {"c", "published-slip"}
+    assert set(shown) == {"c", "published-slip", "published-doubt"}
     assert shown["published-slip"].outcome == "implausible-in-source"
-    assert shown["published-slip"].why == "D-13: a slip"
+    assert shown["published-slip"].why == "D-13: a slip; the number needs 3 <= 2, and that is 3 <= 2"
+    assert shown["published-doubt"].outcome == "undecided"
+    assert shown["published-doubt"].why == "not tried; D-5: eleven elsewhere"
     assert result.verdict.status == "invalid", "nothing was measured"
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from airloom.experiments import capacity_search
+from airloom.planning.gate import check
 from airloom.results import Ledger, RunReader, RunWriter, Verdict
 from airloom.runs import batch
 from airloom.scenario.model import Scenario
@@ -73,6 +74,25 @@ def test_a_run_is_kept_for_the_same_scenario_alone(tmp_path: Path, monkeypatch: 
         capacity_search.point(tmp_path, "one", scenario(duration))
     # A quick one is not taken for a full one, and one that was cut short is made again.
     assert [int(one) // 10**9 for one in made] == [1, 2, 3, 3]
+
+
+def test_a_run_in_virtual_time_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its stored scenario is the checked one, whose nodes are in guests."""
+    made: list[str] = []
+
+    def run(what: Scenario, *, out: Path, capture: bool, tries: Any) -> RunReader:
+        made.append(what.name)
+        (plan,) = check(what).plans
+        text = plan.scenario.to_yaml()
+        assert text != what.to_yaml()
+        with RunWriter(out, scenario="one", seed=1, kinds=["uml"], scenario_text=text) as writer:
+            writer.finish(Verdict(status="valid"), Ledger())
+        return RunReader(out)
+
+    monkeypatch.setattr(batch, "run", run)
+    for _ in range(2):
+        capacity_search.point(tmp_path, "one", scenario("1 s").model_copy(update={"time": "virtual"}))
+    assert made == ["one"]
 
 
 def test_a_campaigns_verdict_is_of_its_own_runs(tmp_path: Path) -> None:

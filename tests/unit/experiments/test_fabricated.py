@@ -15,9 +15,10 @@ import pytest
 from airloom.bench.peers import installed_mininet
 from airloom.errors import HostError
 from airloom.experiments import orbit, registry
-from airloom.experiments.campaign import Campaign
+from airloom.experiments.campaign import Asked, Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.report import figures
+from airloom.scenario.model import Scenario
 from helpers import fabricated
 
 pytestmark = pytest.mark.slow
@@ -25,9 +26,21 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("airloom._engine")
 
 Outcomes = Mapping[str, str]
+_ANY = Asked(Case("any", {}, Scenario(name="any", nodes={"h1": {}}), 1.0), lambda *_: {})
 FAILS = {"fails", "implausible-in-source"}
 CHAINS = ("net-wired-chain", "net-wireless-chain", "net-kinds-wired", "net-kinds-wireless")
-IN_FULL = ("orbit-file-transfer", "orbit-udp-load", "orbit-coupling", "mtu-study", "mtu-video", *CHAINS)
+IN_FULL = (
+    "orbit-file-transfer",
+    "orbit-udp-load",
+    "orbit-queues",
+    "orbit-coupling",
+    "mtu-study",
+    "mtu-video",
+    "net-virtual-time",
+    "wall-vs-virtual",
+    "orbit-processor",
+    *CHAINS,
+)
 """Whose quick form lacks a claim, or length."""
 ALL = ("netns", "uml", "qemu")
 CHOICES = {"orbit-kinds": ALL, "net-kinds-wired": ALL, "net-kinds-wireless": ALL}
@@ -41,7 +54,15 @@ VWIFI = (
     "vwifi-two-networks",
 )
 MTU = ("mtu-study", "mtu-topologies", "mtu-guarantee", "mtu-video")
-NO_CHOICE = ("net-wired-chain", "net-wireless-chain", *MTU, *VWIFI)
+NO_CHOICE = (
+    "net-wired-chain",
+    "net-wireless-chain",
+    "net-virtual-time",
+    "wall-vs-virtual",
+    "orbit-processor",
+    *MTU,
+    *VWIFI,
+)
 
 
 def _outcomes(name: str, extent: Extent, **choices: Any) -> Outcomes:
@@ -91,6 +112,8 @@ def _campaign(name: str, world: fabricated.World, runs: int = 3, *, valid: bool 
             stack.enter_context(mock.patch.object(installed_mininet, "lacks", return_value=""))
         if name in VWIFI:
             stack.enter_context(mock.patch("airloom.experiments.vwifi.need_programs"))
+        if name == "wall-vs-virtual":
+            stack.enter_context(mock.patch("airloom.experiments.both_times.point", return_value=_ANY))
         if name == "net-wireless-chain":
             stack.enter_context(mock.patch("shutil.which", return_value="/usr/bin/babeld"))
         chosen = {} if name in NO_CHOICE else {"kinds": CHOICES.get(name, ("netns",))}
@@ -174,9 +197,9 @@ def test_a_search_that_ends_before_a_deviation_decides_no_direction() -> None:
     ("limits", "first", "direction"),
     [
         ((12, 40), "holds", "holds"),
-        ((30, 30), "holds-in-shape", "holds-in-shape"),
-        ((5, 5), "fails", "holds-in-shape"),
-        ((12, 11), "holds", "implausible-in-source"),
+        ((30, 30), "holds-in-shape", "fails"),
+        ((5, 5), "fails", "fails"),
+        ((12, 11), "holds", "fails"),
     ],
 )
 def test_the_first_deviation_and_the_directions_are_judged_both_ways(

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("airloom._engine")
 
-from airloom.experiments.net_chain import ideal, stepped, wired
+from airloom.experiments.net_chain import ideal, stepped, virtual, wired
 from airloom.experiments.net_chain.wireless import Chain
 
 NODES = (2, 3, 5, 11)
@@ -32,6 +32,15 @@ def test_the_wireless_chain_is_as_computed(nodes: int) -> None:
     assert len(chain) == hops
     assert stepped.first_rtt(chain) == pytest.approx(ideal.first_rtt(hops), abs=6 * hops * ROUNDING)
     assert stepped.throughput(chain) == pytest.approx(ideal.THROUGHPUT, rel=1e-5)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+@pytest.mark.parametrize("chain", [virtual.WIRED, virtual.AODV, virtual.BABEL])
+def test_the_chain_in_virtual_time_is_as_computed(chain: str, nodes: int) -> None:
+    links = stepped.links(virtual.case(chain, nodes).scenario)
+    assert len(links) == nodes - 1
+    assert stepped.rtt(links) == pytest.approx(virtual.ideal_rtt(chain, nodes), abs=2 * len(links) * ROUNDING)
+    assert stepped.throughput(links) == pytest.approx(virtual.IDEAL[chain], rel=1e-5)
 
 
 def test_a_wrong_overhead_would_be_seen() -> None:

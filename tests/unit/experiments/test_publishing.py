@@ -10,19 +10,23 @@ from typing import Any
 import pytest
 
 from airloom.errors import LabError
-from airloom.experiments import outside, published_index, publishing, record
+from airloom.experiments import conclusion, outside, published_index, publishing, record
 from airloom.experiments import paper as published
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
 from airloom.experiments.publishing import publish
 from airloom.experiments.registry import Experiment
+from airloom.host import engine_identity
 from airloom.report.figures import Figure, Line
 from airloom.results import Details, Ledger, RunWriter, Verdict
 
 PAPER = """\
-id,says,figure,line,x,value,unit,source,flag,reason
-ten,ten | times,ratio,paper,1,10,1,E-1,,
+id,says,figure,line,x,value,unit,source,flag,reason,needs
+ten,ten | times,ratio,paper,1,10,1,E-1,,,
 """
+
+
+HERE = engine_identity.identity()
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +37,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
     return Experiment("made", path)
 
 
-def results(tmp_path: Path, *, extent: Extent | None = Extent.FULL, status: str = "valid") -> Path:
+def results(
+    tmp_path: Path, *, extent: Extent | None = Extent.FULL, status: str = "valid", engine: str = HERE
+) -> Path:
     """An invented experiment with one run, one claim and one figure."""
     (tmp_path / "paper.csv").write_text(PAPER)
     paper = published.read(tmp_path / "paper.csv")
@@ -45,7 +51,8 @@ def results(tmp_path: Path, *, extent: Extent | None = Extent.FULL, status: str 
             verdict = Verdict.model_validate(
                 {"status": status, "reasons": reasons, "codes": ["engine.busy"] * len(reasons)}
             )
-            details = Details(versions={"iperf3": "3.12"}, machine={"processors": 2, "name": "secret"})
+            versions = {"iperf3": "3.12"} | ({"engine": engine} if engine else {})
+            details = Details(versions=versions, machine={"processors": 2, "name": "secret"})
             writer.finish(verdict, Ledger(), details=details)
         for value in (9.0, 9.2):
             campaign.found.add({"load": 1}, {"ratio": (value, "1")})
@@ -74,7 +81,7 @@ def test_the_page_has_claims_with_intervals_figures_machine_versions_and_the_com
     assert cells[5] == "ten ! times (E-1)"
     assert "| machine | processors 2 |" in text
     assert "secret" not in text, "the name of the machine is nobody's business"
-    assert "| versions | iperf3 3.12 |" in text
+    assert f"| versions | iperf3 3.12, engine {HERE} |" in text
     assert "](figure-ratio.svg)" in text
     assert "<svg" in (page.parent / "figure-ratio.svg").read_text()
     with (page.parent / publishing.VALUES).open() as file:
@@ -83,12 +90,35 @@ def test_the_page_has_claims_with_intervals_figures_machine_versions_and_the_com
     assert float(value["ci95"]) == pytest.approx(12.706 * 0.1, rel=1e-3)
 
 
+def test_the_page_of_a_full_result_begins_with_the_conclusion(tmp_path: Path) -> None:
+    made = Experiment("made", tmp_path / "made" / "experiment.py")
+    made.path.parent.mkdir()
+    made.path.write_text('"""An invented experiment."""\n')
+    concluded = "- **Shown:** <b>9.1</b> | times.\n- **Not shown:** Ten.\n"
+    made.path.with_name(conclusion.FILE).write_text(concluded)
+    folder = results(tmp_path)
+    text = publish(made, folder, tmp_path / "page").read_text()
+    assert f"\n\nAn invented experiment.\n\n{concluded}\n    airloom experiment run made" in text
+    record.write(folder, "made", Extent.QUICK, ())
+    partial = publish(made, folder, tmp_path / "partial", anyway=True).read_text()
+    assert "Not a full" in partial
+    assert "- **Shown:**" not in partial
+    made.path.with_name(conclusion.FILE).write_text("All is well.\n")
+    record.write(folder, "made", Extent.FULL, ())
+    with pytest.raises(LabError, match="nothing but its items") as refused:
+        publish(made, folder, tmp_path / "other", anyway=True)
+    assert refused.value.exit_code == 2
+    assert not (tmp_path / "other").exists()
+
+
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
         ({"extent": Extent.QUICK}, "they are of the quick form, whose claims about means are undecided"),
         ({"extent": None}, "they do not say in which form the experiment was run"),
         ({"status": "invalid"}, "their verdict is invalid"),
+        ({"engine": "0123"}, f"their runs were made by the engine 0123, and this one is {HERE}"),
+        ({"engine": ""}, "their runs do not say which engine made them"),
     ],
 )
 def test_what_is_quick_or_invalid_is_refused_unless_told(
@@ -178,7 +208,7 @@ def test_the_duration_is_that_of_all_runs(made: Experiment, tmp_path: Path) -> N
     for name, stored in (("mininet-r00", {"wall_seconds": 5.0}), ("older-r00", {})):
         path = folder / "points" / name / outside.FILE
         path.parent.mkdir()
-        path.write_text(json.dumps({"figures": {}, "valid": True, **stored}))
+        path.write_text(json.dumps({"scenario": "", "figures": {}, "valid": True, **stored}))
     publish(made, folder, tmp_path / "page")
     page = (tmp_path / "page" / "README.md").read_text()
     assert "| started | 2026-01-01 |" in page

@@ -94,11 +94,16 @@ def test_the_papers_numbers_are_data(name: str) -> None:
     ("text", "message"),
     [
         ("id,says\n", "these are not a paper's columns"),
-        ("x,y,,,,,,s,P-1,\n", "a flag needs a reason"),
-        ("x,,,,,,,s,,\n", "a row needs an id"),
-        ("x,y,,,one,,,s,,\n", "could not convert string to float"),
-        ("x,y,,,,,,s,,\nx,y,,,,,,s,,\n", "a row needs an id"),
-        ("x,y,s\n", "the row has not 10 fields"),
+        ("x,y,,,,,,s,P-1,,\n", "a flag needs a reason"),
+        ("x,,,,,,,s,,,\n", "a row needs an id"),
+        ("x,y,,,one,,,s,,,\n", "could not convert string to float"),
+        ("x,y,,,,,,s,,,\nx,y,,,,,,s,,,\n", "a row needs an id"),
+        ("x,y,s\n", "the row has not 11 fields"),
+        ("x,y,,,,,,s,,,2 <= 1\n", "arithmetic needs a flag"),
+        ("x,y,,,,,,s,P-1,why,1 <= 2\n", "'1 <= 2' is true, so it excludes nothing"),
+        ("x,y,,,,,,s,P-1,why,80000 packets\n", "no condition"),
+        ("x,y,,,,,,s,P-1,why,f(1) <= 0\n", "is no number"),
+        ("x,y,,,,,,s,P-1,why,1 <= 1 / 0\n", "divides by zero"),
     ],
 )
 def test_a_bad_paper_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:

@@ -14,8 +14,8 @@ import yaml
 
 from airloom.experiments.slice_coupling import Coupling, pairs
 from airloom.planning.gate import check
-from airloom.planning.interference import disturbances
 from airloom.planning.plan import Plan
+from airloom.planning.radio.interference import disturbances
 
 pytest.importorskip("airloom._engine")
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airloom.grid import inventory
-from airloom.grid.admission import Ask, Grant, Held, beside, conflict, conflicts, find, nearest
+from airloom.grid.admission import Ask, Held, beside, conflict, conflicts, find, nearest
+from airloom.grid.grants import Grant
 from airloom.grid.inventory import checked, load
 from airloom.grid.isolation import Isolation
 from airloom.scenario.source import Source
@@ -138,7 +139,7 @@ def test_far_nodes_share_a_channel_and_near_ones_do_not() -> None:
 def test_the_prediction_is_the_formula_of_the_model() -> None:
     """Log-distance: 46.7 dB + 30 dB log10(197 m / 1 m), from 10 dBm."""
     rooms = Isolation(load(REPOSITORY / "examples" / "grid" / "small.yaml"))
-    assert rooms.interference_dbm(["a2"], 10.0, ["b1"]) == pytest.approx(-105.53, abs=0.01)
+    assert rooms.excess_db(["a2"], 10.0, ["b1"], 36)[0] == pytest.approx(-105.53, abs=0.01)
 
 
 def test_overlapping_channels_at_2_4_ghz_count_as_one() -> None:

@@ -44,6 +44,15 @@ def test_closed_nodes_are_not_lent() -> None:
         (ROOM + "grid: {rows: 1, columns: 1, spacing: 0 m}\n", "the spacing must be above zero"),
         (ROOM + "grid: {rows: 1, columns: 1, radios: [w, w]}\n", "a radio is named twice"),
         (ROOM + "slots: {frame: 4, length: 1 ms, guard: 1 ms}\n", "the guard takes the whole slot"),
+        (ROOM + "slots: {frame: 4, length: 1 us, guard: 0 s}\n", "1000 ns is outside 100 us to 10 s"),
+        (
+            ROOM + "slots: {frame: 4, length: 1 ns, guard: 0 s}\n",
+            "room.yaml:4:27 slots.length: slots",
+        ),
+        (
+            ROOM + "medium: {radio: {phy: 802.11n, rate: MCS 7}}\n",
+            "room.yaml:4:23 medium.radio.phy: a testbed does not lend radios of 802.11n",
+        ),
         (ROOM + "closed: [b]\n", "room.yaml:4:10 closed[0]: there is no node 'b'"),
         (ROOM + "closed: [a]\n", "all nodes are closed"),
         (ROOM + "terms: {longest: 1 ms}\n", "shorter than 1 s"),

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airloom.errors import LabError, ScenarioError
+from airloom.grid.answers import Inventory, Reservation
 from airloom.grid.rspec.convert import request_of, scenario_of
 from airloom.grid.rspec.document import NAMESPACE, read
 from airloom.grid.rspec.reservation import EXTENSION, asked, manifest
-from airloom.grid.rspec.tree import LARGEST, parse
+from airloom.host.rspec_tree import LARGEST, parse
 from airloom.planning.gate import check
 from airloom.planning.plan import Plan
 from helpers import REPOSITORY
@@ -189,14 +190,16 @@ REQUEST = """\
 
 
 def test_a_request_is_booked_and_its_manifest_says_what_was_assigned(manager: Manager) -> None:
-    inventory = manager.must("GET", "/v1/inventory")
+    inventory = Inventory.model_validate(manager.must("GET", "/v1/inventory"))
     document = read(rspec(REQUEST), "f")
     body = asked(document, inventory)
     assert body == {"nodes": ["b1", "b2"], "count": 3, "radios": 2}
-    booked = manager.must("POST", "/v1/reservations", request((1, 2), **body))
+    said = manager.must("POST", "/v1/reservations", request((1, 2), **body))
+    booked = Reservation.model_validate(said)
+    assert booked.grant is not None
     text = manifest(booked, "small", document)
     found = read(text.encode(), "manifest")
-    granted = booked["grant"]["radios"]
+    granted = booked.grant.radios
     assert found.type == "manifest"
     assert [(node.client_id, node.component_id) for node in found.nodes] == [
         ({"b1": "x", "b2": "y"}.get(name, "z"), f"urn:publicid:IDN+small+node+{name}") for name in granted
@@ -208,10 +211,10 @@ def test_a_request_is_booked_and_its_manifest_says_what_was_assigned(manager: Ma
         for number, radio in enumerate(granted["b1"])
     ]
     grant = next(one for one in parse(text.encode(), "m").children if one.namespace == EXTENSION)
-    assert grant.attributes["channels"] == " ".join(map(str, booked["grant"]["channels"]))
+    assert grant.attributes["channels"] == " ".join(map(str, booked.grant.channels))
     assert grant.attributes["slots"] == "0"
     slivers = [one.attributes["sliver_id"] for one in found_elements(text)]
-    assert slivers == [f"urn:publicid:IDN+small+sliver+{booked['id']}-{name}" for name in granted]
+    assert slivers == [f"urn:publicid:IDN+small+sliver+{booked.id}-{name}" for name in granted]
     # Without the request, names are those of the inventory.
     assert [node.client_id for node in read(manifest(booked, "small").encode(), "m").nodes] == list(granted)
 
@@ -229,15 +232,17 @@ def found_elements(text: str) -> list[Any]:
     ],
 )
 def test_components_of_no_node_are_refused(manager: Manager, old: str, new: str, told: str) -> None:
-    inventory = manager.must("GET", "/v1/inventory")
+    inventory = Inventory.model_validate(manager.must("GET", "/v1/inventory"))
     with pytest.raises(ScenarioError) as found:
         asked(read(rspec(REQUEST.replace(old, new)), "f"), inventory)
     assert told in str(found.value)
 
 
-def test_a_waiting_request_has_no_manifest() -> None:
+def test_a_waiting_request_has_no_manifest(one_node: Manager) -> None:
+    one_node.book((1, 2), radios=2)
+    waiting = Reservation.model_validate(one_node.book((1, 2), slice="t", wait=True))
     with pytest.raises(ScenarioError, match="the reservation is waiting"):
-        manifest({"grant": None, "state": "waiting"}, "small")
+        manifest(waiting, "one")
 
 
 def test_a_scenario_with_a_medium_has_no_request(tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from airloom.grid import violations
 from airloom.grid.holding import violations as of_results
+from airloom.grid.laboratory.server import Reporter
+from airloom.grid.messages import Violation
 from airloom.planning.gate import check
 from helpers.grid import ONE_NODE, Manager, at
 
@@ -71,6 +74,49 @@ def test_members_see_those_of_their_projects_and_the_log_names_the_reporter(mana
     )  # fmt: skip
 
 
+def test_the_number_of_those_without_a_record_is_in_the_log(manager: Manager) -> None:
+    one = manager.book((0, 1), radios=1)["id"]
+    for number in (0, 3, 3, 7, 5):
+        body = {"found": [], "unrecorded": number}
+        assert manager.must("POST", f"/v1/reservations/{one}/violations", body) == {"new": 0, "refused": 0}
+    logged = [
+        row["detail"] for row in manager.must("GET", "/v1/audit") if row["action"] == "reservation.violate"
+    ]
+    assert logged == [{"unrecorded": 7}, {"unrecorded": 3}]
+    body = {"found": [], "unrecorded": -1}
+    assert manager.refused("POST", f"/v1/reservations/{one}/violations", body)["code"]
+
+
+class Told:
+    """A manager that keeps what it is told, and a run of a tenant."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, int]] = []
+        self.lost = 0
+        self.found: list[Violation] = []
+
+    def report(self, token: str, reservation: str, found: Sequence[Violation], unrecorded: int) -> None:
+        self.calls.append((len(found), unrecorded))
+
+    def reported(self) -> list[Violation]:
+        return self.found
+
+    def unrecorded(self) -> int:
+        return self.lost
+
+
+def test_a_laboratory_tells_how_many_have_no_record() -> None:
+    one = Told()
+    report = Reporter(one, SimpleNamespace(token="t", reservation="r"), one)  # type: ignore[arg-type]
+    report.send()
+    one.found = [Violation.model_validate(FOUND)]
+    report.send()
+    one.lost = 4
+    report.send()
+    report.send()
+    assert one.calls == [(1, 0), (0, 4)]
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -92,6 +138,14 @@ def test_what_is_no_violation_of_the_reservation_is_refused(
     path = f"/v1/reservations/{one}/violations"
     assert manager.refused("POST", path, {"found": [FOUND, {**FOUND, **change}]})["code"] == code
     assert manager.must("GET", "/v1/violations") == []
+
+
+def test_refused_settings_are_kept_also_those_of_radios_that_are_not_granted(manager: Manager) -> None:
+    one = manager.book((0, 1), radios=1)["id"]
+    refused = {**FOUND, "what": "setting", "unit": "", "amount": 0.0}
+    assert told(manager, one, refused, {**refused, "radio": "n:w1"}) == {"new": 2, "refused": 0}
+    found = manager.must("GET", "/v1/violations")
+    assert {(row["what"], row["radio"]) for row in found} == {("setting", "n:w0"), ("setting", "n:w1")}
 
 
 def test_a_reservation_keeps_a_limited_number(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +181,10 @@ def test_violations_of_results_have_the_names_and_times_of_the_testbed(tmp_path:
     point.mkdir(parents=True)
     (point / "result.json").write_text(json.dumps(result))
     (found,) = of_results(check(tmp_path / "s.yaml"), tmp_path / "out")
-    assert found == {
-        "at": "2027-01-15T08:00:01.500000+00:00", "until": "2027-01-15T08:00:02+00:00", "radio": "n:w0",
-        "what": "power", "amount": 3.0, "unit": "dB", "frames": 7, "channel": 36,
-    }  # fmt: skip
+    assert of_results(check(tmp_path / "s.yaml"), tmp_path / "out", refused=True) == []
+    assert found == Violation.model_validate(
+        {
+            "at": "2027-01-15T08:00:01.500000+00:00", "until": "2027-01-15T08:00:02+00:00", "radio": "n:w0",
+            "what": "power", "amount": 3.0, "unit": "dB", "frames": 7, "channel": 36,
+        }
+    )  # fmt: skip

@@ -13,7 +13,9 @@ TESTS = REPOSITORY / "tests"
 CONFTEST = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
+from helpers import tries
 from helpers.tries import register
+tries._STALLED = tries.Path("stalled")  # no processor is ever short
 def pytest_configure(config):
     config.addinivalue_line("markers", "world: makes namespaces")
     config.addinivalue_line("markers", "measures: measures this machine")
@@ -96,6 +98,35 @@ def test_it(tmp_path, name):
     done.assert_outcomes(passed=1, failed=1)
     said = "*test_it?a?: degraded: the host stole time (*assert *"
     done.stdout.fnmatch_lines(["*1 of at most 10 more tries*", said])
+
+
+@pytest.mark.parametrize(("percent", "passed"), [(60, 1), (40, 0)])
+def test_without_a_verdict_the_machine_is_asked(suite, percent: int, passed: int) -> None:
+    # The made kernel file grows by a share of the time that passes.
+    done = suite(f"""
+import time
+NUMBER = []
+class Stalled:
+    def read_text(self):
+        total = int(time.monotonic() * 1e6 * {percent} / 100)
+        return f"some avg10=0.00 avg60=0.00 avg300=0.00 total={{total}}\\nfull avg10=0.00 total=0\\n"
+@pytest.fixture(autouse=True, scope="module")
+def busy():
+    from helpers import tries
+    tries._STALLED = Stalled()
+@pytest.mark.world
+def test_first():
+    pass
+@pytest.mark.world
+def test_it():
+    NUMBER.append(1)
+    time.sleep(0.1)
+    assert len(NUMBER) == 2
+""")
+    done.assert_outcomes(passed=1 + passed, failed=1 - passed)
+    if passed:
+        said = f"*test_it: without a verdict: processors were short for {percent}% of its time (*assert *"
+        done.stdout.fnmatch_lines(["*1 of at most 10 more tries*", said])
 
 
 def test_only_tests_of_real_nodes_are_tried_again(suite) -> None:

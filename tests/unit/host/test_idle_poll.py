@@ -10,7 +10,7 @@ import pytest
 
 from airloom.host import idle_poll
 
-ASKS = "from airloom.host import idle_poll; print(idle_poll.anywhere())"
+ASKS = "from airloom.host import idle_poll; print(idle_poll.pollers()[0])"
 
 
 def test_another_process_sees_that_processors_poll_until_the_end() -> None:
@@ -22,7 +22,7 @@ def test_another_process_sees_that_processors_poll_until_the_end() -> None:
 def test_a_process_that_was_killed_polls_no_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """By a name of its own: another test may poll meanwhile."""
     monkeypatch.setattr(idle_poll, "_NAME", f"airloom-test-{tmp_path.name}-{id(tmp_path)}")
-    assert not idle_poll.anywhere()
+    assert not idle_poll.pollers()[0]
     script = (
         "import time; from airloom.host import idle_poll\n"
         f"idle_poll._NAME = {idle_poll._NAME!r}\n"
@@ -32,9 +32,20 @@ def test_a_process_that_was_killed_polls_no_longer(monkeypatch: pytest.MonkeyPat
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        assert idle_poll.anywhere()
+        assert idle_poll.pollers()[0]
         process.kill()
-    assert not idle_poll.anywhere()
+    assert not idle_poll.pollers()[0]
+
+
+def test_own_polling_is_told_from_that_of_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(idle_poll, "_NAME", f"airloom-test-{tmp_path.name}-{id(tmp_path)}")
+    asks = f"from airloom.host import idle_poll; idle_poll._NAME = {idle_poll._NAME!r}\n"
+    asks += "print(idle_poll.pollers())"
+    with idle_poll.announced():
+        assert idle_poll.pollers() == (True, False)
+        done = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "(True, True)\n", done.stderr
+    assert idle_poll.pollers() == (False, False)
 
 
 @pytest.mark.parametrize(("driver", "helps"), [("none\n", True), ("haltpoll\n", False), (None, False)])

@@ -19,8 +19,8 @@ from airloom.errors import HostError
 from airloom.experiments import capacity_search
 from airloom.images import ImageError, own
 from airloom.images.gather import Entry, File, Link, gather
-from airloom.planning import default_image
 from airloom.planning.gate import check
+from airloom.planning.machine import default_image
 from airloom.scenario.model import Scenario
 
 MACHINE = os.uname().machine

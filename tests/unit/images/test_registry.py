@@ -84,6 +84,20 @@ def test_the_checked_scenario_names_the_digest(host: str, tmp_path: Path) -> Non
     assert again.nodes == plan.nodes
 
 
+@pytest.mark.parametrize(
+    ("said", "name", "tag"),
+    [
+        ("docker://alpine:3", "docker.io/library/alpine", "3"),
+        ("docker://alpine", "docker.io/library/alpine", "latest"),
+        ("docker://host:5000/web", "host:5000/web", "latest"),
+        ("docker://host:5000/web:7", "host:5000/web", "7"),
+        ("docker://group/web:1.2", "docker.io/group/web", "1.2"),
+    ],
+)
+def test_a_number_behind_a_colon_is_a_port_before_a_slash_alone(said: str, name: str, tag: str) -> None:
+    assert registry._parts(said) == (name, tag, None)
+
+
 def test_an_image_that_the_registry_does_not_have(host: str) -> None:
     with pytest.raises(ImageError) as caught:
         images.read(f"docker://{host}/nothing:1", MACHINE)

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airloom.errors import LabError, RunError
+from airloom.lab.conversation import converse
 from airloom.lab.handles import direction_of
-from airloom.lab.repl import Misuse, Prompt, converse, settings_of
+from airloom.lab.repl import Misuse, Prompt, settings_of
 
 
 class Link:
@@ -36,6 +37,7 @@ class Lab:
     nodes, switches, addresses = ["h1", "h2"], ["s1"], {}
     links = [Link()]  # noqa: RUF012
     slices = ["one", "two"]  # noqa: RUF012
+    plan = SimpleNamespace(virtual=False)
 
     def link(self, first: str, second: str) -> Link:
         return self.links[0]

@@ -7,16 +7,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airloom import _engine
 from airloom.errors import RunError, ScenarioError
 from airloom.lab import client as live
-from airloom.lab import messages
+from airloom.lab import messages, running
 from airloom.lab.server import LiveServer
+from airloom.planning.capture import Source
 
 
 class Program:
@@ -36,12 +39,35 @@ class Laboratory:
 
     def __init__(self) -> None:
         self.programs: list[Program] = []
+        self.engine = _engine.Engine(1)
+        self.engine.add_memory_port("h1:eth0")
+
+    def sources(self) -> dict[str, Source]:
+        return {"h1": Source("node", ("h1:eth0",))}
 
     def info(self) -> dict[str, Any]:
         return {"nodes": ["h1"]}
 
     def control(self, node: str, action: str) -> None:
         raise ZeroDivisionError
+
+    def apply(
+        self, source: Path, *, overrides: Sequence[str], seed: int | None, dry_run: bool
+    ) -> Sequence[object]:
+        if seed is not None:
+            error = ScenarioError("apply.fixed", "the seed stays", where="seed")
+            error.further = (ScenarioError("apply.node", "the node stays", where="nodes.h1"),)
+            raise error
+        return [f"{source} {overrides} {seed} {dry_run}"]
+
+    def described_links(self) -> list[dict[str, Any]]:
+        return [{"name": f"l{n}", "text": "x" * 100} for n in range(20_000)]
+
+    def ledger(self) -> Mapping[str, Any]:
+        return self.engine.ledger()
+
+    def change_link(self, link: str, direction: str, properties: Mapping[str, Any], up: bool | None) -> None:
+        raise ScenarioError("link.unknown", f"{link} {direction} {properties} {up}")
 
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
@@ -58,15 +84,15 @@ class Laboratory:
 def lab():
     name = f"t{os.getpid()}-{threading.get_ident()}"
     host = Laboratory()
-    server = LiveServer(name, host)
+    server = LiveServer(name, host, host)
     yield name, host
     server.close()
-    assert name not in [lab.name for lab in live.running()]
+    assert name not in [lab.name for lab in running.running()]
 
 
 def run(name: str, argv: list[str], node: str = "h1") -> tuple[int, bytes]:
     reading, writing = os.pipe()
-    with live.Client(live.find(name)) as client:
+    with live.Client(running.find(name)) as client:
         try:
             client.start(node, argv, {"WORD": "hello"}, [0, writing, 2], tty=False)
         finally:
@@ -80,19 +106,57 @@ def test_output_and_exit_code_come_through(lab):
     assert run(lab[0], ["/bin/sh", "-c", "echo $WORD; exit 7"]) == (7, b"hello\n")
 
 
+def test_descriptions_are_larger_than_a_message(lab):
+    with live.Client(running.find(lab[0])) as client:
+        links = client.links()
+    assert len(json.dumps(links)) > messages.LONGEST
+    assert links == lab[1].described_links()
+    with live.Client(running.find(lab[0])) as client:
+        assert client.ledger() == lab[1].engine.ledger()
+
+
+def test_a_description_without_a_file_is_refused(lab):
+    with live.Client(running.find(lab[0])) as client:
+        client._send(messages.Links())
+        with pytest.raises(RunError, match="has one descriptor"):
+            client._receive("written")
+
+
+def test_a_change_of_a_link_comes_through(lab):
+    with live.Client(running.find(lab[0])) as client, pytest.raises(ScenarioError) as caught:
+        client.change_link("h1-h2", "forward", {"delay": "1 ms", "queue": {"packets": 3}}, up=True)
+    assert str(caught.value).startswith("h1-h2 forward {'delay': '1 ms', 'queue': {'packets': 3}} True")
+    with live.Client(running.find(lab[0])) as client, pytest.raises(RunError, match="direction"):
+        client.change_link("h1-h2", "sideways")
+
+
 def test_info(lab):
-    with live.Client(live.find(lab[0])) as client:
-        assert client.info() == {"nodes": ["h1"]}
+    with live.Client(running.find(lab[0])) as client:
+        info = client.info()
+    assert info.pop("label")
+    assert info == {"nodes": ["h1"]}
 
 
 def test_an_error_crosses_with_its_code_and_cure(lab):
-    with pytest.raises(RunError, match="there is no node h9") as caught:
+    with pytest.raises(ScenarioError, match="there is no node h9") as caught:
         run(lab[0], ["true"], node="h9")
     assert (caught.value.code, caught.value.cure) == ("node.unknown", "nodes are: h1")
 
 
+def test_steps_and_all_refusals_cross(lab, tmp_path):
+    with live.Client(running.find(lab[0])) as client:
+        steps = client.apply(tmp_path / "two.yaml", ["seed=3"], dry_run=True)
+    assert steps == [f"{tmp_path / 'two.yaml'} ['seed=3'] None True"]
+    with live.Client(running.find(lab[0])) as client, pytest.raises(ScenarioError) as caught:
+        client.apply(tmp_path / "two.yaml", seed=7)
+    assert [(one.code, one.where, one.exit_code) for one in (caught.value, *caught.value.further)] == [
+        ("apply.fixed", "seed", 2),
+        ("apply.node", "nodes.h1", 2),
+    ]
+
+
 def test_a_signal_reaches_the_program(lab):
-    with live.Client(live.find(lab[0])) as client:
+    with live.Client(running.find(lab[0])) as client:
         client.start("h1", ["/bin/sleep", "100"], {}, [0, 1, 2], tty=False)
         client.signal(15)
         assert client.wait() == 128 + 15
@@ -100,26 +164,26 @@ def test_a_signal_reaches_the_program(lab):
 
 def test_a_client_that_leaves_takes_its_program_along(lab):
     name, host = lab
-    with live.Client(live.find(name)) as client:
+    with live.Client(running.find(name)) as client:
         client.start("h1", ["/bin/sleep", "100"], {}, [0, 1, 2], tty=False)
     assert host.programs[0].wait() == 128 + 9
 
 
 def test_an_unknown_laboratory_is_named_with_those_that_are_up(lab):
     with pytest.raises(RunError, match="no laboratory is called nowhere") as caught:
-        live.find("nowhere")
+        running.find("nowhere")
     assert lab[0] in (caught.value.cure or "")
 
 
 def test_nonsense_is_answered_with_an_error(lab):
-    with live.Client(live.find(lab[0])) as client:
+    with live.Client(running.find(lab[0])) as client:
         messages.send(client._socket, {"do": "exec"})
         with pytest.raises(RunError, match="not understood"):
             client.wait()
 
 
 def test_a_mistake_of_the_laboratory_is_answered_and_ends_nothing(lab):
-    with live.Client(live.find(lab[0])) as client, pytest.raises(RunError, match="ZeroDivisionError"):
+    with live.Client(running.find(lab[0])) as client, pytest.raises(RunError, match="ZeroDivisionError"):
         client.control("h1", "pause")
     assert run(lab[0], ["true"]) == (0, b"")
 
@@ -142,7 +206,8 @@ def heard(octets: list[bytes], address: str, descriptors: list[int]) -> list[Any
 
 @pytest.fixture(scope="module")
 def lasting():
-    server = LiveServer(f"l{os.getpid()}", Laboratory())
+    host = Laboratory()
+    server = LiveServer(f"l{os.getpid()}", host, host)
     yield server
     server.close()
 
@@ -153,9 +218,13 @@ _VALUES = st.recursive(
     max_leaves=8,
 )
 _MESSAGES = st.dictionaries(
-    st.sampled_from(("do", "node", "argv", "env", "tty", "action", "signal", "key")), _VALUES, max_size=6
+    st.sampled_from(
+        ("do", "node", "argv", "env", "tty", "action", "signal", "key", "names", "snap", "filters")
+    ),
+    _VALUES,
+    max_size=6,
 )
-_DO = st.sampled_from(("hello", "info", "exec", "node", "signal"))
+_DO = st.sampled_from(("hello", "info", "exec", "node", "signal", "sources", "capture", "end"))
 
 
 @pytest.mark.slow
@@ -164,7 +233,7 @@ def test_whatever_a_client_says_the_laboratory_is_there_for_the_next(lasting, fi
     hello = json.dumps({"do": "hello", "key": lasting._key.text}).encode()
     packets = [hello, json.dumps({**message, "do": do}).encode()] if known else [first, first]
     heard(packets, lasting.address, [0])
-    assert heard([hello, b'{"do": "info"}'], lasting.address, [])[1] == {"info": {"nodes": ["h1"]}}
+    assert heard([hello, b'{"do": "info"}'], lasting.address, [])[1]["info"]["nodes"] == ["h1"]
 
 
 def test_who_has_not_the_key_is_sent_away(lasting):
@@ -237,7 +306,7 @@ def test_a_stranger_who_listens_as_a_laboratory_is_told_nothing(lab, squat):
     )
     assert run(name, ["true"]) == (0, b"")  # and is not ambiguous
     with pytest.raises(RunError) as caught:
-        live.Client(live.Running("only", stranger.pid, f"\0airloom/only/{stranger.pid}/3"))
+        live.Client(running.Running("only", stranger.pid, f"\0airloom/only/{stranger.pid}/3"))
     assert caught.value.code == "live.stranger"
     assert sum(octets + count for octets, count in told(stranger)) == 0
 
@@ -246,7 +315,7 @@ def test_a_process_without_a_key_is_told_no_more_than_nothing(squat):
     """Another program of the same user that only has the right name: no descriptor, no environment."""
     other = squat(["airloom/forged/PID/999"])
     with pytest.raises(RunError) as caught:
-        live.Client(live.Running("forged", other.pid, f"\0airloom/forged/{other.pid}/999"))
+        live.Client(running.Running("forged", other.pid, f"\0airloom/forged/{other.pid}/999"))
     assert caught.value.code == "live.stranger"
     assert sum(octets + count for octets, count in told(other)) == 0
 
@@ -261,13 +330,13 @@ def test_malformed_names_are_passed_over(lab, squat):
         "airloom/\udcff/1/2",
     ]
     squat([*names, "airloom//1/2", f"airloom/x/{'9' * 40}/1"])
-    assert lab[0] in [one.name for one in live.running()]
+    assert lab[0] in [one.name for one in running.running()]
     assert run(lab[0], ["true"]) == (0, b"")
 
 
 def test_nothing_of_a_laboratory_stays_when_it_is_killed():
     code = (
-        "import sys; from airloom.lab.server import LiveServer; LiveServer('gone', None); "
+        "import sys; from airloom.lab.server import LiveServer; LiveServer('gone', None, None); "
         "print(1, flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen(
@@ -275,7 +344,19 @@ def test_nothing_of_a_laboratory_stays_when_it_is_killed():
     )
     assert process.stdout is not None
     process.stdout.readline()
-    assert process.pid in [one.pid for one in live.running()]
+    assert process.pid in [one.pid for one in running.running()]
     process.kill()
     process.communicate()
-    assert process.pid not in [one.pid for one in live.running()]
+    assert process.pid not in [one.pid for one in running.running()]
+
+
+def test_a_second_laboratory_of_a_name_has_a_label_of_its_own_that_stays():
+    name = f"two {os.getpid()}"
+    first, label = running.claimed(name)
+    second, other = running.claimed(name)
+    assert (label, other) == (f"two-{os.getpid()}", f"two-{os.getpid()}-2")
+    first.close()
+    third, again = running.claimed(name)
+    assert again == label, "the second one keeps its own, so the first is free"
+    second.close()
+    third.close()

@@ -16,7 +16,8 @@ try:
 except HostError as error:
     pytest.skip(str(error), allow_module_level=True)
 
-from airloom.live.app import PERIOD_S, SHARE, Stream
+from airloom.live.access import Access
+from airloom.live.app import MOST_STREAMS, PERIOD_S, SHARE, Stream, create
 from airloom.live.page import Page
 
 
@@ -99,3 +100,39 @@ def test_the_end_is_told_at_once_and_ends_the_stream() -> None:
         "event: role", "event: entries", "event: state", "event: ended",
     ]  # fmt: skip
     assert '"reasons": ["the disk is full"]' in found[-1]
+
+
+def test_streams_that_come_together_have_their_limit() -> None:
+    """Each has its place before its first event is sent."""
+
+    async def ask() -> list[int]:
+        access = Access()
+        app = create(Page(), access)
+        cookie = f"airloom-live={access.link('viewer').partition('token=')[2]}".encode()
+        scope = {
+            "type": "http", "method": "GET", "path": f"{access.path}/events", "raw_path": b"",
+            "query_string": b"", "root_path": "", "http_version": "1.1", "scheme": "http",
+            "headers": [(b"host", b"127.0.0.1:1"), (b"cookie", cookie)],
+        }  # fmt: skip
+        statuses: list[int] = []
+        over = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            await over.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+                await asyncio.sleep(0.01)
+
+        tasks = [asyncio.create_task(app(dict(scope), receive, send)) for _ in range(MOST_STREAMS + 20)]
+        while len(statuses) < len(tasks):
+            await asyncio.sleep(0.01)
+        over.set()
+        await asyncio.wait(tasks, timeout=60)
+        assert app.state.stream.listeners == 0
+        return statuses
+
+    statuses = asyncio.run(asyncio.wait_for(ask(), 120))
+    assert (statuses.count(200), statuses.count(503)) == (MOST_STREAMS, 20)

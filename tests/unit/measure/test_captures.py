@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airloom import _engine
+from airloom.errors import RunError
 from airloom.measure import captures
 from airloom.measure.flow import bandwidth, fastest
-from airloom.measure.tool import MeasureError
 
 A, B = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
 
@@ -74,16 +74,14 @@ def test_files_of_other_tools_are_read(tmp_path: Path, order: str, magic: int) -
 
 
 def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MeasureError, match=r"cannot read the capture.*\[measure.capture.missing\]"):
+    with pytest.raises(RunError, match=r"cannot read the capture.*\[measure.capture.missing\]"):
         captures.sightings(tmp_path / "none")
     bad = tmp_path / "bad"
     bad.write_bytes(b"hello, world")
-    with pytest.raises(
-        MeasureError, match=r"begins neither as pcapng nor as pcap \[measure.capture.damaged\]"
-    ):
+    with pytest.raises(RunError, match=r"begins neither as pcapng nor as pcap \[measure.capture.damaged\]"):
         captures.sightings(bad)
     empty = pcap(tmp_path / "empty.pcap", [(0, bytes(60))])
-    with pytest.raises(MeasureError, match=r"no packet of airloom-traffic.*\[measure.capture.empty\]"):
+    with pytest.raises(RunError, match=r"no packet of airloom-traffic.*\[measure.capture.empty\]"):
         captures.flow(empty, empty)
 
 
@@ -107,7 +105,7 @@ def test_hostile_octets_are_refused_or_read(
     rest = data.draw(st.one_of(st.binary(max_size=200), st.lists(blocks, max_size=4).map(b"".join)))
     path = tmp_path_factory.mktemp("hostile") / "x"
     path.write_bytes(data.draw(st.sampled_from(starts)) + rest)
-    with contextlib.suppress(MeasureError):
+    with contextlib.suppress(RunError):
         list(captures.frames(path))
 
 

@@ -1,5 +1,6 @@
 """The arithmetic of a flow, against series computed by hand and against plain loops."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -181,15 +182,17 @@ def test_startup_is_told_apart_from_the_steady_state():
     arrivals = [(n, n * MS // 2 + 10 * MS if n < 100 else n * MS + 10 * MS) for n in range(1000)]
     sent, received = packets(*arrivals, gap=MS)
     found = metrics(flow(sent, received))
-    assert found["throughput_steady"] == pytest.approx(100 * 8 * 1000)
-    assert found["throughput_startup"] > 1.1 * found["throughput_steady"]
+    # 900 packets from the end of the start-up at 99.9 ms to the last arrival at 1009 ms.
+    assert found["throughput_steady"] == pytest.approx(900 * 800 / 0.9091)
+    # 100 packets until then, from the first departure and the least delay of 10 ms on.
+    assert found["throughput_startup"] == pytest.approx(100 * 800 / 0.0999, rel=0.001)
     assert found["delay_startup_mean"] < found["delay_steady_mean"]
-    assert found["throughput_min"] == found["throughput_max"] == 800_000
+    # The first interval that begins after the start-up has 10 ms without arrivals, and both its ends.
+    assert found["throughput_min"] == 91 * 8_000
+    assert found["throughput_max"] == 800_000
 
 
 def test_samples():
-    from dataclasses import replace
-
     reading = flow(*packets((0, 11), (1, 1031), (2, 2016)))
     table = replace(reading, zero=10, sender="a", receiver="b").samples().to_pandas()
     delay = table[table.metric == "delay"]
@@ -204,8 +207,42 @@ def test_nothing_came():
     found = metrics(flow(*packets(count=3)))
     assert (found["loss"], found["received"]) == (1.0, 0)
     assert "delay_mean" not in found
+    assert (found["goodput"], found["throughput"]) == (0, 0), "a repetition without arrivals counts"
     assert flow(*packets(count=3)).samples().num_rows == 3, "pacing errors of what was sent"
     assert metrics(flow([], []))["sent"] == 0
+
+
+def test_goodput_counts_silence():
+    # 100 packets of 100 octets in the 100 ms of sending; the first half is lost.
+    sent, received = packets(*((n, n * MS + 7) for n in range(50, 100)), count=100, gap=MS)
+    found = metrics(replace(flow(sent, received), planned=100 * MS))
+    assert found["goodput"] == pytest.approx(50 * 800 / 0.1)
+    assert found["offered"] == pytest.approx(100 * 800 / 0.1)
+    assert found["goodput"] == pytest.approx(found["offered"] * (1 - found["loss"]))
+    assert found["throughput"] == pytest.approx(800_000), "the rate from the first to the last arrival"
+
+
+def test_a_single_arrival_has_a_goodput():
+    sent, received = packets((3, 3 * MS + 5), count=10, gap=MS)
+    found = metrics(replace(flow(sent, received), planned=10 * MS))
+    assert found["goodput"] == found["throughput"] == pytest.approx(800 / 0.01)
+
+
+def test_the_series_has_the_silence_at_both_ends():
+    sent, received = packets(*((n, n * MS + 7) for n in range(400, 600)), count=1000, gap=MS)
+    reading = replace(flow(sent, received), planned=1000 * MS)
+    table = reading.samples().to_pandas()
+    rates = table[table.metric == "throughput"].sort_values("t_ns").value.tolist()
+    assert [rate > 0 for rate in rates] == [4 <= tenth <= 5 for tenth in range(10)]
+    assert metrics(reading)["throughput_min"] == 0
+
+
+def test_goodput_of_tcp_ends_with_the_last_arrival():
+    # The sender hands over everything at once; the network takes a second for it.
+    sent = [(0, 0, 0, 1000, 0)]
+    received = [(0, 0, 500 * MS, 500, 0), (500, 0, 1000 * MS, 500, 0)]
+    found = metrics(replace(flow(sent, received, protocol=1), planned=10 * MS))
+    assert found["goodput"] == pytest.approx(8000)
 
 
 def test_tcp_writes_arrive_with_the_chunk_of_their_last_octet():

@@ -1,14 +1,14 @@
 """iperf3's JSON, as figures: real documents of version 3.12."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airloom.measure import Ended, MeasureError, Outcome, Place
-from airloom.measure.iperf3 import Iperf3Tool, parse
+from airloom.measure.iperf3 import Iperf3Tool, parse, unreached
+from airloom.scenario.model import Iperf3
 from helpers import DATA
 
 FILES = DATA / "measure"
@@ -56,6 +56,22 @@ def test_udp(name):
     assert reading.jitter is not None
     assert 10_000 < reading.jitter < 30_000
     assert reading.throughput == pytest.approx(10.22e6, rel=0.001)
+
+
+def test_losses_behind_the_last_packet_that_came_count():
+    document = json.loads((FILES / "udp.client.json").read_text())
+    end = document["end"]
+    # The receiver saw the first 9 packets only, and says that it lost none of 9.
+    for key in ("sum", "sum_received"):
+        end[key] |= {"lost_packets": 0, "packets": 9 if key == "sum_received" else 39}
+    end["sum_received"] |= {"bytes": 9 * 32768, "seconds": 1.5}
+    found = metrics(parse(json.dumps(document)))
+    assert (found["packets"], found["lost"]) == (39, 30)
+    assert found["loss"] == 30 / 39
+    assert found["goodput"] == pytest.approx(9 * 32768 * 8 / 1.000169), "over the time of sending"
+    end["sum_received"] |= {"packets": 0, "bytes": 0, "bits_per_second": 0}
+    found = metrics(parse(json.dumps(document)))
+    assert (found["loss"], found["goodput"], found["throughput"]) == (1, 0, 0)
 
 
 def test_samples_are_rates_at_the_ends_of_intervals():
@@ -122,7 +138,7 @@ def ask(**more):
         "congestion": None,
         "at": 0,
     }
-    return SimpleNamespace(**values | {"family": None, "dscp": 0} | more)
+    return Iperf3.model_construct(**values | {"family": None, "dscp": 0} | more)
 
 
 def test_commands():
@@ -155,3 +171,29 @@ def test_a_client_that_was_killed(tmp_path):
     outcome = Outcome(tmp_path, 0, 0, {"client": Ended(0, 1, signal=9, killed=True)})
     with pytest.raises(MeasureError, match="killed after its limit"):
         Iperf3Tool(ask(), PLACE).read(outcome)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("unable to connect to server: Connection timed out", "Connection timed out"),
+        (
+            "unable to connect to server - server may have stopped running or use a different port, "
+            "firewall issue, etc.: No route to host",
+            "No route to host",
+        ),
+        ("unable to connect to server: Network is unreachable", "Network is unreachable"),
+    ],
+)
+def test_a_server_out_of_reach_gives_zero(said, why):
+    reading = unreached(json.dumps({"start": {"connected": []}, "end": {}, "error": said}), "tcp")
+    figures = {one.name: one.value for one in reading.metrics()}
+    assert (figures["goodput"], figures["throughput"], figures["octets"]) == (0, 0, 0)
+    assert reading.in_force() == {"reached nobody": why}
+    assert reading.samples().num_rows == 0
+
+
+@pytest.mark.parametrize("said", ["unable to connect to server: Connection refused", "busy", ""])
+def test_other_errors_of_iperf3_are_no_figures(said):
+    assert unreached(json.dumps({"start": {}, "end": {}, "error": said}), "tcp") is None
+    assert unreached("[]", "tcp") is None

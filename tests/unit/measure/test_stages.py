@@ -5,8 +5,8 @@ import struct
 import numpy as np
 import pytest
 
+from airloom.host.pcap import Captured
 from airloom.measure.packets import data_packet
-from airloom.measure.pcap import Captured
 from airloom.measure.stages import Followed, at_the_engine, durations, metrics
 from airloom.measure.tool import Skew
 from airloom.nodes.kind import ClockReading

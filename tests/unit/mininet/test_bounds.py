@@ -10,11 +10,11 @@ from airloom.errors import LabError
 from airloom.mininet import topo
 from airloom.mininet.errors import Misused
 from airloom.mininet.hosts import CPULimitedHost
-from airloom.mininet.link import direction
 from airloom.mininet.options import _CHOICES, parser
 from airloom.mininet.switches import Switch
+from airloom.mininet.traffic_control import direction
 from airloom.mininet.util import buildTopo
-from airloom.scenario.topology.generators import MOST_NODES
+from airloom.scenario.topology.graph import MOST_NODES
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from airloom.errors import RunError, ScenarioError
 from airloom.mininet import log
 from airloom.mininet.checks import iperfVals, parseIperf, parsePing, parsePingFull
 from airloom.mininet.clean import sh
-from airloom.mininet.link import direction, nanoseconds
 from airloom.mininet.node import RemoteController
 from airloom.mininet.options import WITHOUT_MEANING, asked
 from airloom.mininet.topo import (
@@ -21,6 +20,7 @@ from airloom.mininet.topo import (
     Topo,
 )
 from airloom.mininet.topolib import TorusTopo, TreeTopo
+from airloom.mininet.traffic_control import direction, nanoseconds
 from airloom.mininet.util import (
     buildTopo,
     custom,

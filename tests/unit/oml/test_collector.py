@@ -6,15 +6,18 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airloom.errors import HostError, RunError, ScenarioError
-from airloom.oml import reporter
+from airloom.oml import collector as collector_module
+from airloom.oml import database, reporter
 from airloom.oml.collector import Collector, store_file
 from airloom.results import RunReader
 from helpers import fake_results
@@ -188,3 +191,117 @@ def test_the_client_library_for_python_is_understood(tmp_path: Path) -> None:
     assert notes == ["domain: n1 app: 3 tuples"]
     found = rows(tmp_path / "domain.sq3", "SELECT label, counter, half FROM app_lin ORDER BY oml_seq")
     assert found == [("a\tb", 0, 0.0), ("a\tb", 1, 0.5), ("a\tb", 2, 1.0)]
+
+
+BLOB = HEAD.replace("content: text", "schema: 2 b x:blob\ncontent: text")
+
+
+def test_tuples_before_a_bad_value_are_kept_and_its_line_is_named(tmp_path: Path) -> None:
+    notes: list[str] = []
+    good = "".join(f"0\t1\t{number}\t{number}\n" for number in range(10))
+    begin = BLOB.format(domain="exp", start=1000, sender="n1")
+    bad = ["1\t2\t1\té\n", "1\t2\t1\t=\n", "1\t2\t1\t" + "\udcff" + "\n", "0\t1\t0\t" + "9" * 5000 + "\n",
+           "x" * 5 + "\t1\t0\t1\n", "0\t0\t0\t.\tschema\t" + "9" * 5000 + " x y:int32\n"]  # fmt: skip
+    with Collector(tmp_path, port=0, note=notes.append) as collector:
+        for number, line in enumerate(bad):
+            text = begin.replace("exp", f"exp{number}") + good + line
+            _, host, port = collector.uri.split(":")
+            with socket.create_connection((host, int(port)), 10) as connection:
+                connection.sendall(text.encode(errors="surrogateescape"))
+            until(lambda number=number: len(notes) == number + 1)
+    for number, note in enumerate(notes):
+        assert f"exp{number}: n1 app: 10 tuples, refused: line 20: " in note
+        assert len(rows(tmp_path / f"exp{number}.sq3", "SELECT seq FROM app_lin")) == 10
+
+
+def test_a_file_that_cannot_be_written_ends_one_stream_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad.sq3").write_bytes(b"this is no database" * 100)
+    notes: list[str] = []
+    with Collector(tmp_path, port=0, note=notes.append) as collector:
+        client(collector.uri, head(domain="bad") + "0\t1\t0\t1\n")
+        until(lambda: len(notes) == 1)
+        assert "bad.sq3" in notes[0]
+        assert "cannot be written" in notes[0]
+        client(collector.uri, head() + "0\t1\t0\t1\n")
+        until(lambda: len(notes) == 2)
+        monkeypatch.setattr(database.Database, "_insert", _full)
+        client(collector.uri, head() + "0\t1\t0\t1\n")
+        until(lambda: len(notes) == 3)
+        assert "disk is full" in notes[2]
+    assert rows(tmp_path / "exp.sq3", "SELECT seq FROM app_lin") == [(1,)]
+
+
+def _full(*_: Any) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
+
+
+def test_domains_have_a_bound_and_are_closed_after_their_last_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector_module, "MOST_DOMAINS", 3)
+    notes: list[str] = []
+    with Collector(tmp_path, port=0, note=notes.append) as collector:
+        for number in range(9):  # one after the other, each is closed before the next
+            client(collector.uri, head(domain=f"one{number}") + "0\t1\t0\t1\n")
+            until(lambda number=number: len(notes) == number + 1)
+        assert not [note for note in notes if "domains" in note]
+        _, host, port = collector.uri.split(":")
+        held = [socket.create_connection((host, int(port)), 10) for _ in range(4)]
+        for number, connection in enumerate(held):
+            connection.sendall((head(domain=f"two{number}") + "0\t1\t0\t1\n").encode())
+            if number < 3:
+                until(lambda number=number: (tmp_path / f"two{number}.sq3").exists())
+        until(lambda: len(notes) == 10)
+        assert "too many domains" in notes[9]
+        for connection in held:
+            connection.close()
+
+
+def test_a_client_that_never_stops_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
+    collector = Collector(tmp_path, port=0)
+    _, host, port = collector.uri.split(":")
+    over = threading.Event()
+
+    def send() -> None:
+        with suppress(OSError), socket.create_connection((host, int(port)), 10) as connection:
+            connection.sendall(head().encode())
+            number = 0
+            while not over.is_set():
+                connection.sendall(f"0\t1\t{number}\t1\n".encode())
+                number += 1
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    until(lambda: (tmp_path / "exp.sq3").exists())
+    ending = threading.Thread(target=collector.close, daemon=True)
+    ending.start()
+    ending.join(60)
+    assert not ending.is_alive()
+    over.set()
+    thread.join(30)
+
+
+def test_silent_clients_lose_their_places_to_those_that_speak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector_module, "MOST_CONNECTIONS", 4)
+    notes: list[str] = []
+    with Collector(tmp_path, port=0, note=notes.append) as collector:
+        _, host, port = collector.uri.split(":")
+        silent = [socket.create_connection((host, int(port)), 10) for _ in range(12)]
+        client(collector.uri, head() + "0\t1\t0\t1\n")
+        until(lambda: any("1 tuples" in note for note in notes))
+        for connection in silent:
+            connection.close()
+
+
+def test_headers_that_do_not_come_end_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector_module, "HEAD_S", 0.3)
+    with Collector(tmp_path, port=0) as collector:
+        _, host, port = collector.uri.split(":")
+        with socket.create_connection((host, int(port)), 30) as connection:
+            connection.sendall(b"protocol: 4\n")
+            with suppress(ConnectionResetError):
+                assert connection.recv(10) == b""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import ScenarioError
-from airloom.planning.capture import Capture
+from airloom.planning.capture import Capture, Source, chosen, sources
 from airloom.planning.gate import check
 from airloom.planning.plan import Plan
 
@@ -38,10 +38,40 @@ def test_a_node_stands_for_its_ports(tmp_path: Path) -> None:
     assert Capture(("a", "b:eth0", "a:eth0")).wanted(plan) == ["a:eth0", "b:eth0"]
 
 
+def test_a_link_stands_for_the_port_at_its_first_end_that_is_one(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, TCP)
+    assert Capture(("a-s",)).wanted(plan) == ["a:eth0"]
+    assert Capture(("s-b", "a")).wanted(plan) == ["b:eth0", "a:eth0"]
+
+
+def test_radios_and_media_are_told_from_ports(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "name: s\nmedia: {air: {radio: {phy: 802.11a, channel: 36}}}\nswitches: {s: {}, t: {}}\n"
+        "nodes: {a: {position: [0 m, 0 m], radios: {wlan0: }}, b: {}}\n"
+        "links: [{ends: [s, t]}, {ends: [t, b]}]\n"
+    )
+    found = sources(check(path).plans[0])
+    assert {name: one.what for name, one in found.items()} == {
+        "air": "medium",
+        "a": "node",
+        "b": "node",
+        "a:wlan0": "radio",
+        "b:eth0": "port",
+        "s-t": "link",
+        "t-b": "link",
+    }
+    assert found["a"] == Source("node", ("a:wlan0",))
+    assert chosen((), found) is None
+    assert chosen(("air", "t-b"), found) == ["air", "b:eth0"]
+    with pytest.raises(ScenarioError, match="no frame of link s-t passes a port of a node"):
+        chosen(("s-t",), found)
+
+
 @pytest.mark.parametrize(
     ("capture", "code", "said"),
     [
-        (Capture(("a:eth1",)), "capture.port", "there is no port, node or medium 'a:eth1' to capture"),
+        (Capture(("a:eth1",)), "capture.port", "there is no port, node, link or medium 'a:eth1' to capture"),
         (Capture(snap=3), "capture.snap", "the snap length is not from 14 to 262144 octets, but 3"),
     ],
 )

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from airloom import _engine
-from airloom.planning import channels
-from airloom.planning.media import DEFAULT_POWER
+from airloom.planning.radio import channels
+from airloom.planning.radio.media import DEFAULT_POWER
 from airloom.scenario.model.media import Radio, Tuning
 from airloom.units.quantities import Frequency
 
@@ -21,7 +21,8 @@ def tuned(phy: str, channel: int) -> dict[str, Any]:
     engine = _engine.Engine(1)
     engine.add_memory_port("a:wlan0")
     engine.add_medium("air", {})
-    settings = {"phy": phy, "channel": channel, "mac": [2, 0, 0, 0, 0, 1], "rate": "minstrel"}
+    rate = {"mcs": 0} if phy == channels.HT else "minstrel"
+    settings = {"phy": phy, "channel": channel, "mac": [2, 0, 0, 0, 0, 1], "rate": rate}
     engine.add_radio("air", "a:wlan0", settings, {"static": {"x": 0.0}}, "a")
     (radio,) = engine.radios()
     return radio
@@ -31,7 +32,8 @@ def tuned(phy: str, channel: int) -> dict[str, Any]:
     ("phy", "number"),
     [("802.11a", number) for number in FIVE]
     + [("802.11b", number) for number in TWO]
-    + [(phy, number) for phy in ("802.11g", "802.11bg") for number in TWO if number < 14],
+    + [(phy, number) for phy in ("802.11g", "802.11bg") for number in TWO if number < 14]
+    + [(phy, number) for phy in ("802.11abg", "802.11n") for number in (*TWO, *FIVE)],
 )
 def test_a_channel_has_one_frequency(phy: str, number: int) -> None:
     mhz = tuned(phy, number)["mhz"]
@@ -40,13 +42,13 @@ def test_a_channel_has_one_frequency(phy: str, number: int) -> None:
     assert channels.number_of(number, phy) == number
 
 
-@pytest.mark.parametrize("phy", ["802.11a", "802.11b", "802.11bg", "802.11g"])
+@pytest.mark.parametrize("phy", ["802.11a", "802.11abg", "802.11b", "802.11bg", "802.11g", "802.11n"])
 @pytest.mark.parametrize("frequency", ["5181 MHz", "2412.5 MHz", "1 GHz", "2413 MHz"])
 def test_between_channels_there_is_none(phy: str, frequency: str) -> None:
     assert channels.number_of(Frequency(frequency), phy) == 0
 
 
-@pytest.mark.parametrize("phy", ["802.11a", "802.11b", "802.11bg", "802.11g"])
+@pytest.mark.parametrize("phy", ["802.11a", "802.11abg", "802.11b", "802.11bg", "802.11g", "802.11n"])
 def test_the_default_channel_exists(phy: str) -> None:
     assert tuned(phy, channels.default_number(phy))["settings"]["channel"] == channels.default_number(phy)
 

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airloom.planning.claims import Claim, claims
-from airloom.planning.spans import meet, within
+from airloom.planning.slices.claims import Claim, claims
+from airloom.planning.slices.spans import meet, within
 from airloom.scenario.model import Scenario
 
 RADIOS = {"n1": ["wlan0", "wlan1"], "n2": ["wlan0"]}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from airloom.errors import ScenarioError
-from airloom.planning import cpus
 from airloom.planning.gate import check
+from airloom.planning.machine import cpus
 from airloom.planning.plan import CpusPlan, Plan
 from airloom.scenario.model import Scenario
 

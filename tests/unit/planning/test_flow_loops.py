@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from airloom.planning.flow_loops import FlowLoops, FlowSwitch, find, packet_text
-from airloom.planning.flow_tables import rules
-from airloom.planning.header_classes import Class
+from airloom.planning.openflow.flow_loops import FlowLoops, FlowSwitch, find, packet_text
+from airloom.planning.openflow.flow_tables import rules
+from airloom.planning.openflow.header_classes import Class
 
 RING = ("a", "b", "c")
 

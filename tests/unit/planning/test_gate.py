@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import airloom
 from airloom.errors import ScenarioError
-from airloom.planning import settings
 from airloom.planning.gate import check
-from airloom.planning.link_settings import LinkSettings, QueueSettings
+from airloom.planning.links import encoding
+from airloom.planning.links.link_settings import LinkSettings, QueueSettings
 from airloom.scenario import read
 from airloom.scenario.model import (
     Direction,
@@ -107,21 +107,21 @@ def test_a_direction_differs_from_its_link_where_it_says_so() -> None:
 
 
 def test_a_change_replaces_what_it_names_and_keeps_the_rest() -> None:
-    before = settings.link(Direction(rate="10 Mbit/s", delay="2 ms", loss=0.5, jitter={"normal": "1 ms"}))
-    after = settings.changed(before, Direction(rate="unlimited", loss=0, jitter="none"))
+    before = encoding.link(Direction(rate="10 Mbit/s", delay="2 ms", loss=0.5, jitter={"normal": "1 ms"}))
+    after = encoding.changed(before, Direction(rate="unlimited", loss=0, jitter="none"))
     assert after == LinkSettings(delay=2_000_000)
     assert before.rate == 10_000_000
 
 
 def test_a_queue_limited_by_size_or_time_has_no_other_limit() -> None:
-    assert settings.link(Direction(queue=Queue(time="5 ms"))).engine()["queue"] == {
+    assert encoding.link(Direction(queue=Queue(time="5 ms"))).engine()["queue"] == {
         "packets": None,
         "octets": None,
         "time_ns": 5_000_000,
         "discipline": "drop-tail",
         "ecn": False,
     }
-    assert settings.link(Direction(queue=Queue(discipline="codel"))).engine()["queue"]["packets"] == 1000
+    assert encoding.link(Direction(queue=Queue(discipline="codel"))).engine()["queue"]["packets"] == 1000
 
 
 def test_a_sweep_is_a_grid_of_points_with_seeds_of_their_own() -> None:
@@ -223,7 +223,10 @@ def test_files_are_found_beside_the_scenario_and_named_absolutely(tmp_path: Path
         "name: x\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b], trace: link.trace}]\n", encoding="utf-8"
     )
     (plan,) = check(tmp_path / "net.yaml").plans
-    assert plan.links["a-b"].forward.engine()["rate"] == {
+    link = plan.links["a-b"].forward
+    assert (link.engine()["counts"], link.engine()["overhead"]) == ("packet", 4)
+    assert link.mean_rate == 3 * 1500 * 8 * 500, "in check and reports, packets of 1500 octets"
+    assert link.engine()["rate"] == {
         "trace": {
             "opportunities_ns": [1_000_000, 2_000_000, 2_000_000],
             "period_ns": 2_000_000,
@@ -309,8 +312,9 @@ def test_a_networkx_graph_becomes_nodes_and_links(tmp_path: Path) -> None:
     ).plans
     assert same.links == plan.links
     graph.add_edge("b", "b")
-    with pytest.raises(ScenarioError, match="to itself"):
-        builders.from_networkx(graph)
+    with pytest.warns(UserWarning, match="to themselves"):
+        kept = builders.from_networkx(graph)["links"]
+    assert {frozenset(link.ends) for link in kept} == {frozenset({"a-1", "core"}), frozenset({"b", "core"})}
 
 
 def test_importing_scenarios_loads_nothing_heavy() -> None:

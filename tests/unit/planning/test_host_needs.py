@@ -9,8 +9,9 @@ import pytest
 
 from airloom.errors import HostError
 from airloom.host import radios
-from airloom.planning import frr, host_needs
 from airloom.planning.gate import check
+from airloom.planning.machine import host_needs
+from airloom.planning.routing import frr
 from airloom.scenario.model import Scenario
 
 LINKS = [{"ends": ["a", "b"]}]
@@ -72,11 +73,14 @@ def test_missing_daemons_of_a_routing_protocol_are_named(
     (found,) = lacks(nodes=nodes)
     assert (found.code, found.message, found.cure) == (
         "host.frr",
-        f"this machine has no {tmp_path}/ospfd, which 'routing' starts",
+        f"this machine has no {tmp_path}/ospfd, which 'routing' or a program starts",
         "sudo apt-get install frr",
     )
+    started = [{"node": "b", "run": f"{tmp_path}/isisd -f /etc/frr/isisd.conf"}]
     (tmp_path / "ospfd").touch(mode=0o755)
     assert lacks(nodes=nodes) == []
+    (found,) = lacks(nodes=nodes, programs=started)
+    assert f"this machine has no {tmp_path}/isisd" in found.message
 
 
 def test_a_mount_needs_a_folder_in_the_root(tmp_path: Path) -> None:
@@ -139,3 +143,24 @@ def test_wireless_devices_on_this_kernel_need_its_module(kernel: Path, monkeypat
     assert lacks(**RADIOS) == []
     monkeypatch.setattr(radios._engine, "has_radios", lambda: pytest.fail("not needed"))
     assert lacks() == []
+
+
+def test_a_mount_needs_a_target_of_its_kind(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    folder, file = str(tmp_path / "folder"), str(tmp_path / "file")
+    mounts = [
+        {"source": file, "target": folder},
+        {"source": folder, "target": file},
+        {"source": folder, "target": f"{file}/below"},
+        {"source": file, "target": f"{file}/below/more"},
+    ]
+    found = lacks(nodes={"a": {"mounts": mounts}, "b": {}})
+    assert [(one.code, one.where) for one in found] == [
+        ("host.mount", f"nodes.a.mounts[{number}].target") for number in range(4)
+    ]
+    assert f"{folder} is a folder on this machine, and the source is a file" in found[0].message
+    assert f"{file} is a file on this machine, and the source is a folder" in found[1].message
+    assert f"{file} is no folder" in found[2].message
+    right = [{"source": file, "target": file}, {"source": folder, "target": f"{folder}/new"}]
+    assert lacks(nodes={"a": {"mounts": right}, "b": {}}) == []

@@ -80,3 +80,41 @@ def test_a_folder_is_known_by_what_is_in_it(tmp_path: Path) -> None:
 
 def test_what_is_not_there_has_no_digest(tmp_path: Path) -> None:
     assert inputs.digest(str(tmp_path / "nothing")) == inputs.MISSING
+
+
+MOUNTED = """\
+name: mounted
+nodes: {a: {mounts: [{source: ./shared, target: /srv}, {source: one.sh, target: /one.sh},
+                     {source: ./out, target: /out, mode: rw}]}}
+"""
+
+
+def test_what_a_node_mounts_is_an_input_by_its_content(tmp_path: Path) -> None:
+    (tmp_path / "shared/inner").mkdir(parents=True)
+    (tmp_path / "out").mkdir()
+    script = tmp_path / "shared/inner/run.sh"
+    script.write_text("echo 1\n")
+    (tmp_path / "one.sh").write_text("echo 1\n")
+    first = digests(tmp_path, MOUNTED)
+    # What programs write is no input.
+    assert {os.path.relpath(path, tmp_path) for path in first} == {"shared", "one.sh"}
+    os.utime(script, (0, 0))
+    (tmp_path / "out/result").write_text("1")
+    assert digests(tmp_path, MOUNTED) == first, "neither times nor what a run writes count"
+    script.write_text("echo 2\n")
+    assert digests(tmp_path, MOUNTED)[str(tmp_path / "shared")] != first[str(tmp_path / "shared")]
+    script.write_text("echo 1\n")
+    script.chmod(0o755)
+    assert digests(tmp_path, MOUNTED) != first
+
+
+def test_a_folder_with_other_things_than_files_has_a_digest_too(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/one").write_text("1")
+    assert inputs.digest(str(tmp_path / "shared")).startswith("tree:")
+    os.mkfifo(tmp_path / "shared/pipe")
+    before = inputs.digest(str(tmp_path / "shared"))
+    assert before.startswith("folder:")
+    assert inputs.digest(str(tmp_path / "shared/pipe")) == "special:pipe"
+    (tmp_path / "shared/one").write_text("11")
+    assert inputs.digest(str(tmp_path / "shared")) != before

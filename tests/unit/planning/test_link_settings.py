@@ -10,9 +10,16 @@ import pytest
 
 from airloom import _engine
 from airloom.errors import ScenarioError
-from airloom.planning import settings
 from airloom.planning.gate import check
-from airloom.planning.link_settings import Law, LinkSettings, QueueSettings, RateTrace, Receiver
+from airloom.planning.links import encoding
+from airloom.planning.links.link_settings import (
+    Law,
+    LinkSettings,
+    PolicerSettings,
+    QueueSettings,
+    RateTrace,
+    Receiver,
+)
 from airloom.planning.rules import ranges
 from airloom.scenario import read
 from airloom.scenario.model import Direction
@@ -20,6 +27,9 @@ from helpers import REPOSITORY
 
 EVERYTHING = LinkSettings(
     rate=10_000_000,
+    burst=64_000,
+    peak=1_000_000_000,
+    policer=PolicerSettings(8_000_000, 32_000),
     delay=5_000_000,
     jitter=Law("normal", {"sigma_ns": 1000}),
     jitter_reorders=True,
@@ -41,9 +51,34 @@ EVERYTHING = LinkSettings(
 
 def test_the_engine_takes_every_setting() -> None:
     encoded = EVERYTHING.engine()
-    assert len(encoded) == len(LinkSettings.__dataclass_fields__)
+    # A token bucket is one setting: rate, burst and peak.
+    assert len(encoded) == len(LinkSettings.__dataclass_fields__) - 2
     _engine.check_link("a-b", encoded)
     _engine.check_link("a-b", LinkSettings(rate=RateTrace((1, 2), 2, 1504)).engine())
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("{discipline: pie, pie_target: 10 ms, ecn: true}", "pie"),
+        ("{discipline: dualpi2, dualpi2_target: 10 ms, dualpi2_ramp: 0 s}", "dualpi2"),
+        ("{discipline: cake}", "cake"),
+        ("{discipline: cake, target: 1 ms, cake_isolation: flows, cake_tins: besteffort}", "cake"),
+        ("{discipline: cake, cake_isolation: dual-srchost, cake_tins: diffserv4}", "cake"),
+        ("{discipline: cake, cake_isolation: dual-dsthost}", "cake"),
+        ("{discipline: step, step_packets: 0}", "step"),
+        ("{discipline: step, step_size: 30 kB, step_time: 1 ms}", "step"),
+        ("{discipline: priority, classes: [{dscp: [46, 34]}, {packets: 50}]}", "priority"),
+        ("{discipline: drr, classes: [{dscp: [46], quantum: 6 kB}, {}]}", "drr"),
+    ],
+)
+def test_the_engine_takes_every_discipline(said: str, word: str) -> None:
+    text = f"name: x\nnodes: {{a: {{}}, b: {{}}}}\nlinks: [{{ends: [a, b], rate: 1 Mbit/s, queue: {said}}}]\n"
+    (plan,) = check(read(text)).plans
+    (link,) = plan.links.values()
+    assert list(link.forward.engine()["queue"]["discipline"]) == [word]
+    assert link.forward.queue is not None
+    assert word in link.forward.queue.text
 
 
 def test_what_is_left_out_is_the_engines_default() -> None:
@@ -94,7 +129,11 @@ def test_the_overhead_that_is_left_out_is_the_engines() -> None:
         (LinkSettings(), "unlimited"),
         (LinkSettings(rate=100_000_000, delay=1_000_000), "100 Mbit/s, 1 ms"),
         (LinkSettings(rate=RateTrace((0,), 10**6, 1504), loss=0.015), "a trace, loss 1.5 %"),
-        (EVERYTHING, "10 Mbit/s, 5 ms, jitter normal, bursty loss, duplicate 1 %, corrupt 2 %, reorder 3 %"),
+        (
+            EVERYTHING,
+            "10 Mbit/s, burst 64 kB, policer 8 Mbit/s, 5 ms, jitter normal, bursty loss, duplicate 1 %, "
+            "corrupt 2 %, reorder 3 %",
+        ),
     ],
 )
 def test_settings_in_words(link: LinkSettings, text: str) -> None:
@@ -103,13 +142,14 @@ def test_settings_in_words(link: LinkSettings, text: str) -> None:
 
 def test_a_trace_has_a_mean_rate() -> None:
     link = LinkSettings(rate=RateTrace((500_000, 1_000_000), 1_000_000, 1000))
-    assert (link.mean_rate, link.constant_rate, link.traced) == (16_000_000, None, True)
+    # 997 of the 1000 octets of an opportunity are those of packets.
+    assert (link.mean_rate, link.constant_rate, link.traced) == (15_952_000, None, True)
     assert LinkSettings(rate=5).mean_rate == 5
     assert LinkSettings().mean_rate is None
 
 
 def test_a_change_keeps_the_equipment() -> None:
-    after = settings.changed(EVERYTHING, Direction(rate="unlimited", delay="1 ms"))
+    after = encoding.changed(EVERYTHING, Direction(rate="unlimited", delay="1 ms"))
     assert after.rate is None
     assert (after.gap, after.receiver, after.queue) == (
         EVERYTHING.gap,
@@ -120,7 +160,7 @@ def test_a_change_keeps_the_equipment() -> None:
 
 def test_each_code_of_the_engine_leads_to_a_key_of_a_scenario() -> None:
     source = (REPOSITORY / "engine" / "src" / "check.rs").read_text("utf-8").partition("#[cfg(test)]")[0]
-    codes = set(re.findall(r'"(link\.[a-z_.-]+)"', source))
+    codes = set(re.findall(r'"(link\.[a-z0-9_.-]+)"', source))
     assert len(codes) > 25
     assert ranges._KEYS.keys() <= codes
     assert ranges._ZERO.keys() <= codes

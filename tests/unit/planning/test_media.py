@@ -10,7 +10,8 @@ import pytest
 from airloom.planning import timed_changes
 from airloom.planning.gate import check
 from airloom.planning.plan import Plan, RadioPlan
-from airloom.scenario.model import Scenario
+from airloom.planning.radio.media import receiver_noise
+from airloom.scenario.model import Radio, Scenario
 
 pytest.importorskip("airloom._engine")
 
@@ -44,6 +45,25 @@ def test_what_a_radio_does_not_say_its_medium_says() -> None:
 def test_a_channel_may_be_said_by_its_frequency(phy: str, frequency: str, number: int) -> None:
     found = radios(plan_of(nodes={"a": node(phy=phy, channel=frequency), "b": node("1 m")}))
     assert found["a:wlan0"].settings["channel"] == number
+
+
+def test_words_of_802_11n() -> None:
+    air = {"phy": "802.11n", "width": "40 MHz", "guard_interval": "400 ns", "rate": "MCS 15"}
+    nodes = {"a": node(), "b": node("9 m", rate="54 Mbit/s")}
+    events = [{"at": "1 s", "radio": "b", "tune": {"rate": "MCS 0"}}]
+    plan = plan_of(media={"air": {"radio": air}}, nodes=nodes, events=events)
+    one, other = (radios(plan)[f"{name}:wlan0"].settings for name in "ab")
+    assert (one["phy"], one["channel"], one["rate"]) == ("802.11n", 36, {"mcs": 15})
+    assert (one["width_mhz"], one["guard_interval_ns"]) == (40, 400)
+    assert other["rate"] == {"constant": 54_000_000}
+    narrow = plan_of(nodes={"a": node(phy="802.11n", rate="MCS 7", channel="2.437 GHz")})
+    plain = radios(narrow)["a:wlan0"].settings
+    assert plain["channel"] == 6
+    assert not {"width_mhz", "guard_interval_ns", "aggregation"} & set(plain)
+    joined = plan_of(nodes={"a": node(phy="802.11n", rate="MCS 7", qos=True, aggregation=32)})
+    assert radios(joined)["a:wlan0"].settings["aggregation"] == 32
+    # Thermal noise at 290 K in 40 MHz, and 7 dB.
+    assert receiver_noise(Radio(**air)) == pytest.approx(-90.95, abs=0.01)
 
 
 def test_a_station_listens_or_asks_on_each_channel() -> None:
@@ -198,3 +218,35 @@ def test_a_source_of_noise_may_move(tmp_path: Path) -> None:
     assert still == {"velocity": {"start": {"x": 1.0, "y": 2.0}, "velocity": {"x": 3.0, "y": 0.0}}}
     assert walking["random-walk"]["area"]["height"] == 20.0
     assert traced["path"][1] == [5_000_000_000, {"x": 8.0, "y": 8.0, "z": 0.0}]
+
+
+def _propagation(**law: Any) -> Any:
+    radio = law.pop("radio", {})
+    media = {"air": {"propagation": law, "radio": radio}}
+    return plan_of(media=media, nodes={"a": node(), "b": node("1 m")}).media["air"].settings["loss"]
+
+
+def test_the_loss_at_the_reference_distance_follows_the_frequency_unless_it_is_given() -> None:
+    assert _propagation(model="log-distance")["log-distance"]["reference_db"] is None
+    assert _propagation(model="log-distance", loss="40 dB")["log-distance"]["reference_db"] == 40.0
+
+
+def test_a_matrix_of_ratios_counts_on_the_radio_of_its_medium(tmp_path: Path) -> None:
+    (tmp_path / "ratios.csv").write_text("a,b\n0,20\n20,0\n")
+    file = str(tmp_path / "ratios.csv")
+    snr = {"model": "matrix", "numbers": "snr", "file": file}
+    radio = {"phy": "802.11b", "power": "20 dBm", "noise_figure": "10 dB"}
+    plain, other = (_propagation(**snr, radio=one)["matrix"]["kind"]["ratio"] for one in ({}, radio))
+    # Thermal noise at 290 K is -173.98 dBm in 1 Hz.
+    assert plain == {"power_dbm": 16.0, "noise_dbm": pytest.approx(-173.98 + 73.01 + 7, abs=0.01)}
+    assert other == {"power_dbm": 20.0, "noise_dbm": pytest.approx(-173.98 + 73.42 + 10, abs=0.01)}
+    given = _propagation(**snr, power="0 dBm", noise="-90 dBm", radio=radio)["matrix"]["kind"]["ratio"]
+    assert given == {"power_dbm": 0.0, "noise_dbm": -90.0}
+
+
+@pytest.mark.parametrize(("model", "notes"), [("cost231", 1), ("friis", 0), ("itu-indoor", 0)])
+def test_a_model_outside_its_range_is_noted(model: str, notes: int) -> None:
+    media = {"air": {"propagation": {"model": model}}}
+    found = plan_of(media=media, nodes={"a": node(), "b": node("1 m")}).notes
+    assert len(found) == notes
+    assert all("extrapolated" in note for note in found)

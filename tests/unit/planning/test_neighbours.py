@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from airloom.planning import neighbours
 from airloom.planning.gate import check
+from airloom.planning.links import neighbours
 from airloom.planning.plan import Plan
 from airloom.scenario.model import Scenario
 
@@ -83,3 +83,29 @@ def test_more_programs_than_the_limit_that_resolve_addresses_are_refused() -> No
     )
     assert neighbours.lack(star(4, programs=programs[:3]), 3) is None
     assert neighbours.lack(star(4, programs=programs), 4) is None
+
+
+def crowd(apart: str, **said: object) -> Plan:
+    nodes = {
+        f"n{place}": {"position": [f"{place} m", "0 m"], "radios": {"wlan0": {}}, "routing": "none"}
+        for place in range(3)
+    }
+    walk = {"model": "path", "points": [{"at": "0 s", "position": ["900 m", "0 m"]}]}
+    walk["points"].append({"at": "9 s", "position": [apart, "0 m"]})  # type: ignore[attr-defined]
+    nodes["n2"] = {"radios": {"wlan0": {}}, "routing": "none", "mobility": walk}
+    programs = [
+        {"node": name, "name": f"p-{name}", "run": "babeld wlan0", "until_end": True} for name in nodes
+    ]
+    media = {"air": {"propagation": {"model": "disk", "range": "150 m"}, "radio": {"phy": "802.11a"}}}
+    return plan(nodes=nodes, media=media, programs=programs, duration="10 s", **said)
+
+
+def test_radios_that_hear_each_other_on_their_walks_count() -> None:
+    # n2 comes near to the two others: three pairs in two directions. If it does not, there is one.
+    advice = neighbours.overflow(crowd("10 m"), 4)
+    assert advice is not None
+    assert advice.startswith("6 pairs of radios")
+    assert "gc_thresh3=24" in advice
+    assert neighbours.overflow(crowd("10 m"), 6) is None
+    assert neighbours.overflow(crowd("800 m"), 4) is None
+    assert neighbours.settle(crowd("10 m"), 4).note == advice

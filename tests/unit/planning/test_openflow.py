@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from airloom import Scenario, check
 from airloom.nodes.network.controller_proxy import _Handshake
-from airloom.planning import flowspace
+from airloom.planning.openflow import flowspace
 from airloom.planning.plan import Plan
 from airloom.scenario.model import Flow
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,10 @@ class PlayedWorld:
     """Two nodes that are played, and nothing between them."""
 
     relay = None
+    pacer = None
+    monotonic = staticmethod(time.monotonic)
     zero = 0
+    zero_realtime = 0
 
     def __init__(self, clock: Clock) -> None:
         self.now = clock
@@ -38,6 +42,9 @@ class PlayedWorld:
 
     def wake(self, names: list[str]) -> None:
         """They are awake."""
+
+    def schedule(self, plan: Any) -> None:
+        """Nothing of it changes later."""
 
     def begin(self) -> None:
         self.running = True

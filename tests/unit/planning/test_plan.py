@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from airloom.errors import ScenarioError
 from airloom.planning.gate import check
 from airloom.planning.plan import Plan
-from airloom.planning.reach import Walker
+from airloom.planning.routing.reach import Walker
 from airloom.scenario.model import Link, Node, Pools, Scenario, Switch, Topology
 from airloom.scenario.topology import builders
 

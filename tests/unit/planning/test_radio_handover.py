@@ -11,8 +11,8 @@ from airloom import _engine
 from airloom.errors import RunError, ScenarioError
 from airloom.planning.extend import regranted
 from airloom.planning.gate import check
-from airloom.planning.interference import over_time
 from airloom.planning.plan import Plan
+from airloom.planning.radio.interference import over_time
 from airloom.planning.timed_changes import radio_changes
 from airloom.runs.radio_control import held
 

@@ -116,3 +116,14 @@ def test_what_cannot_be_read_says_where(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"figures\.json cannot be read"):
         figures.load(tmp_path)
     assert figures.load(tmp_path / "elsewhere") == []
+
+
+def test_a_figure_of_categories_has_words_at_its_axis() -> None:
+    line = Line(label="all", role="measured", x=(0.0, 1.0, 2.0), y=(0.2, 0.3, 0.25))
+    words = ("native", "pass-through", "virtual")
+    one = Figure(name="f", title="T", x_label="radio", y_label="y", unit="1", lines=(line,), categories=words)
+    drawing = one.drawing()
+    assert "all: 0.2 at native, 0.25 at virtual" in drawing.alt
+    assert [tick.get_text() for tick in drawn(one).get_xticklabels()] == list(words)
+    with pytest.raises(ValueError, match="no category for the position 2"):
+        Figure(name="f", title="T", x_label="x", y_label="y", lines=(line,), categories=words[:2])

@@ -17,7 +17,7 @@ from rich.console import Console
 from airloom import report
 from airloom.errors import RunError, ScenarioError
 from airloom.report import series, tables, topology
-from airloom.results import Ledger, RunReader, RunWriter, Verdict
+from airloom.results import Ledger, Measurement, RunReader, RunWriter, Verdict
 from airloom.results.details import Topology, Vertex, Wire
 from helpers import fake_results
 
@@ -444,14 +444,84 @@ def test_nodes_do_not_cover_each_other() -> None:
         assert nearest > 0.02 * across
 
 
+def test_a_graph_in_parts_fills_its_frame() -> None:
+    """A station without a wire stood alone in a corner, far from everything else."""
+    shape = Topology(
+        vertices=tuple(Vertex(name=name, kind="host") for name in ("server", "ap1", "ap2", "sta1", "sta2")),
+        wires=(Wire(name="l1", a="server", b="ap1"), Wire(name="l2", a="server", b="ap2")),
+    )
+    import networkx as nx
+
+    graph = nx.Graph([("server", "ap1"), ("server", "ap2")])
+    graph.add_nodes_from(["sta1", "sta2"])
+    places = topology.layout(graph)
+    nearest = [
+        min(np.hypot(a[0] - b[0], a[1] - b[1]) for other, b in places.items() if other != name)
+        for name, a in places.items()
+    ]
+    assert max(nearest) < 2.5 * min(nearest)
+    drawing = topology.picture(shape, [("sta1", "ap1"), ("ap1", "sta1"), ("sta2", "ap2"), ("sta2", "nobody")])
+    assert drawing is not None
+    assert "Dashed: by radio." in drawing.caption
+
+
+def test_the_directions_of_an_asymmetric_link_are_named() -> None:
+    line = Wire(
+        name="l",
+        a="home",
+        b="server",
+        rate_bit_s=2_000_000,
+        backward_rate_bit_s=16_000_000,
+        backward_delay_ns=0,
+    )
+    shape = Topology(
+        vertices=(Vertex(name="home", kind="host"), Vertex(name="server", kind="host")), wires=(line,)
+    )
+    drawing = topology.picture(shape)
+    assert drawing is not None
+    svg = drawing.svg("t")
+    assert "home \u2192 server: 2 Mbit/s" in svg
+    assert "server \u2192 home: 16 Mbit/s" in svg
+
+
+def test_counters_are_folded_and_a_column_of_ones_is_gone(tmp_path: Path) -> None:
+    figures = [
+        Measurement(name="rtt", metric="rtt_mean", unit="ms", mean=8.1),
+        Measurement(name="rtt", metric="transmitted", unit="packets", mean=50),
+        Measurement(name="rtt", metric="loss", unit="1", mean=0.0),
+        Measurement(name="flow", metric="cpu_client", unit="1", mean=0.2),
+    ]
+    with RunWriter(tmp_path / "run", scenario="x", seed=1, kinds=["netns"]) as writer:
+        writer.measured(*figures)
+        writer.finish(Verdict(), Ledger())
+    shown, counters = tables.figures_and_counters(RunReader(tmp_path / "run"))
+    assert [row[1].text for row in shown.rows] == ["rtt mean", "loss"]
+    assert "n" not in shown.columns
+    assert shown.note == ""
+    assert not shown.folded
+    assert counters.folded
+    assert [row[1].text for row in counters.rows] == ["transmitted", "cpu client"]
+    text = report.write([tmp_path / "run"]).read_text()
+    assert text.index("Counters <small>") > text.index("Measurements")
+
+
+def test_the_page_begins_with_verdict_and_one_picture(page: Path) -> None:
+    text = page.read_text()
+    places = [text.index(word) for word in ('role="status"', "<figure", '<dl class="facts"', "<table")]
+    assert places == sorted(places)
+    begin = text[places[1] : places[2]]
+    assert begin.count("<figure") == 2  # one of them for narrow screens
+    assert begin.count("<h3>Throughput over time</h3>") == 2
+
+
 def test_links_are_told_with_rate_and_delay() -> None:
     same = Wire(name="l", a="a", b="b", rate_bit_s=100_000_000, delay_ns=5_000_000)
     assert topology.describe(same) == "100 Mbit/s, 5 ms"
     other = same.model_copy(update={"backward_rate_bit_s": 1_000_000, "backward_delay_ns": 0})
-    assert topology.describe(other) == "100 Mbit/s, 5 ms / 1 Mbit/s"
+    assert topology.describe(other) == "100 Mbit/s, 5 ms forward, 1 Mbit/s backward"
     assert topology.describe(Wire(name="l", a="a", b="b")) == "unlimited"
     traced = Wire(name="l", a="a", b="b", delay_ns=5_000_000, trace=True, backward_delay_ns=0)
-    assert topology.describe(traced) == "a trace, 5 ms / unlimited"
+    assert topology.describe(traced) == "a trace, 5 ms forward, unlimited backward"
 
 
 def test_readers_of_a_run_get_frames(run_folder: Path) -> None:

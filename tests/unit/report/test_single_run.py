@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from airloom.planning import in_force as planned
 from airloom.planning.gate import check
+from airloom.planning.links import in_force as planned
 from airloom.report import plots, series
 from airloom.report.in_force import in_force
 from airloom.report.style import PAPER
@@ -77,14 +77,39 @@ def test_the_link_failure_is_marked_and_not_the_starts_of_programs() -> None:
     starts = [happening(0.1 * number, f"r{number}: ospfd started", "program") for number in range(70)]
     found = [*starts, happening(20, "link core down", "event"), happening(21, "r1: zebra failed", "failure")]
     assert [one.what for one in plots.most_important(found)] == ["link core down", "r1: zebra failed"]
-    (drawing,) = plots.over_time([every_100_ms((0, 30))], found)
+    (drawing,) = plots.over_time([every_100_ms((0, 200))], found)
     assert "Dashed: link core down at 20 s; r1: zebra failed at 21 s." in drawing.caption
-    assert "70 more are listed under Events" in drawing.caption
+    assert "more are listed" not in drawing.caption
 
 
-def test_programs_are_marked_if_nothing_else_happened() -> None:
+def test_a_roam_is_marked_before_events_and_the_rest_counted() -> None:
+    events = [happening(number, f"event {number}", "event") for number in range(1, 9)]
+    found = [*events, happening(5.5, "walker:wlan0 roams from ap1:wlan0 to ap2:wlan0", "radio")]
+    (drawing,) = plots.over_time([every_100_ms((0, 100))], found)
+    assert "walker:wlan0 roams from ap1:wlan0 to ap2:wlan0 at 5.5 s" in drawing.caption
+    assert "3 more are listed under Events" in drawing.caption
+
+
+def test_starts_of_programs_are_never_marked() -> None:
     starts = [happening(number, f"p{number} started", "program") for number in range(9)]
-    assert [one.t_ns // 10**9 for one in plots.most_important(starts)] == [0, 1, 2, 3, 4, 5]
+    assert plots.most_important(starts) == []
+    (drawing,) = plots.over_time([every_100_ms((0, 100))], starts)
+    assert "Dashed" not in drawing.caption
+
+
+@pytest.mark.parametrize(
+    ("at", "limits"),
+    [(0.1, (2.0, 4.0)), (4.15, (2.0, 4.15)), (30.0, (2.0, 4.0))],
+    ids=["before", "near", "after"],
+)
+def test_the_axis_ends_where_the_data_and_what_ended_it_are(at: float, limits: tuple[float, float]) -> None:
+    from matplotlib.figure import Figure
+
+    (drawing,) = plots.over_time([every_100_ms((20, 41))], [happening(at, "link a-b down", "event")])
+    figure = Figure()
+    drawing.draw(figure, PAPER)
+    edge = 0.02 * (limits[1] - limits[0])
+    assert figure.axes[0].get_xlim() == pytest.approx((limits[0] - edge, limits[1] + edge))
 
 
 def test_what_a_sender_wrote_has_its_own_plot() -> None:
@@ -107,7 +132,7 @@ def test_queues_and_traces_of_links(tmp_path: Path) -> None:
     assert planned.of_links(check(scenario).plans[0]) == {
         "links[a-b].queue": "fq-codel, 30 kB, ECN",
         "links[b-c].forward.queue": "drop-tail, 1000 packets",
-        "links[b-c].forward.trace": "lte.trace, 9.02 Mbit/s on average",
+        "links[b-c].forward.trace": "lte.trace, 9 Mbit/s on average",
     }
 
 

@@ -90,13 +90,65 @@ def test_every_point_is_drawn_with_its_interval(made: RunReader) -> None:
     canvas = drawing.figure(PAPER)
     panels = [axes for axes in canvas.axes if axes.axison]
     assert [axes.get_title(loc="left") for axes in panels] == ["second", "first"]
+    assert "Bars" not in drawing.caption
+    assert "Dots: the single values, where 3 repetitions have one." in drawing.caption
     for axes in panels:
-        assert len(axes.lines) == 3
+        # The three values of each point, and the line of the means.
+        assert len(axes.lines) == 6
         low, high = axes.get_ylim()
         for band in axes.collections:
             heights = band.get_paths()[0].vertices[:, 1]
             assert low <= heights.min()
             assert heights.max() <= high
+
+
+def observed(rows: dict[str, list[float]], repetitions: int) -> grid.Grid:
+    """A grid over a distance, with the values of a loss-like figure at each point."""
+    axis = grid.axis("d", "distance", list(rows))
+    at = {(key,): grid._observed(values, None) for key, values in rows.items() if values}
+    whole = grid.Grid([axis], [grid.Case((key,), (None,) * repetitions) for key in rows])  # type: ignore[arg-type]
+    whole.__dict__["figures"] = [grid.Figure("load", "goodput", "traffic", (1, -1), at)]
+    return whole
+
+
+def test_the_number_of_values_stands_where_it_is_less_than_the_repetitions() -> None:
+    whole = observed({"1 ms": [5e6, 6e6, 5e6, 6e6, 5e6], "2 ms": [1e6, 2e6, 1e6, 2e6]}, 5)
+    [goodput] = sweeps.quantities(whole)
+    [drawing] = curves.of_family(whole, goodput.drawn, goodput.title, goodput.slug)
+    assert drawing.title == "Goodput against distance"
+    assert "over 5 repetitions, of fewer where n says so." in drawing.caption
+    assert "Not every run has a value: 2 ms: 4 of 5." in drawing.caption
+    [axes] = drawing.figure(PAPER).axes
+    assert [text.get_text() for text in axes.texts] == ["n = 4"]
+    table = pivot.of_family(whole, goodput.drawn, "Goodput", "g")
+    assert [cell.text.endswith("(n = 4)") for cell in table.rows[0]] == [False, False, True]
+
+
+def test_wide_intervals_set_no_axis() -> None:
+    """Of two values 1 and 9 the interval is -46 to 56; of four it ends where a rate does, at 0."""
+    whole = observed({"1 ms": [1e6, 9e6], "2 ms": [0.0, 0.0, 0.0, 8e6]}, 4)
+    [goodput] = sweeps.quantities(whole)
+    [drawing] = curves.of_family(whole, goodput.drawn, goodput.title, goodput.slug)
+    [axes] = drawing.figure(PAPER).axes
+    low, high = axes.get_ylim()
+    assert low == 0
+    assert 9 < high < 12
+
+
+def test_the_main_line_of_a_family_has_a_name() -> None:
+    whole = observed({"1 ms": [5e6], "2 ms": [1e6]}, 1)
+    figures = whole.figures
+    at = figures[0].at
+    whole.__dict__["figures"] = [
+        grid.Figure("load", metric, "iperf3", (1, -1), at)
+        for metric in ("throughput", "throughput_min", "throughput_max")
+    ]
+    [rates] = sweeps.quantities(whole)
+    table = pivot.of_family(whole, rates.drawn, "Throughput", "t")
+    assert [row[0].text for row in table.rows] == ["throughput", "min", "max"]
+    [drawing] = curves.of_family(whole, rates.drawn, rates.title, rates.slug)
+    [legend] = drawing.figure(PAPER).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["throughput", "min", "max"]
 
 
 @pytest.mark.slow

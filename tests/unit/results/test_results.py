@@ -40,6 +40,8 @@ KEYS = {
     "kinds",
     "started",
     "wall_seconds",
+    "time",
+    "virtual_seconds",
     "verdict",
     "ledger",
     "measurements",
@@ -112,6 +114,26 @@ def test_samples_come_back_in_long_form(tmp_path: Path) -> None:
     assert len(run.samples()) == 7
     assert list(run.samples("flow", "delay")["node"]) == ["h2"]
     assert run.finished
+
+
+@pytest.mark.parametrize("group", [1 << 18, 100])
+def test_when_samples_were_written_does_not_show_in_their_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int
+) -> None:
+    monkeypatch.setattr(sample_files, "GROUP", group)
+    written = []
+    for name, pieces in (("whole", [900]), ("parts", [1, 37, 600, 262])):
+        with open_run(tmp_path / name) as writer:
+            begin = 0
+            for rows in pieces:
+                times = np.arange(begin, begin + rows)
+                writer.record("m", "delay", "ns", times, times % 7, node="h1")
+                writer.flush()
+                begin += rows
+            writer.finish(VALID, Ledger())
+        written.append(tmp_path / name / sample_files.FILE)
+    assert written[0].read_bytes() == written[1].read_bytes()
+    assert pq.ParquetFile(written[0]).metadata.num_row_groups == -(-900 // group)
 
 
 @pytest.mark.slow

@@ -20,6 +20,21 @@ def test_what_is_lost_on_the_way_to_the_engine_was_offered_too() -> None:
     assert evidence.offered({"offered": 7, "missed": 0, "host_lost": {}}) == 7
 
 
+def test_a_full_neighbour_table_of_the_machine_is_no_loss_of_the_run() -> None:
+    """Another laboratory filled it: 256 times, and not one packet of this run is missing."""
+    assert evidence.unresolved(256, {}) == 0
+    [note] = evidence.unsent_notes(256, {})
+    assert "was full 256 times meanwhile; no packets of this run are missing" in note
+    assert evidence.unresolved(256, {"a": 3}) == 3
+    assert evidence.unresolved(2, {"a": 3, "b": 1}) == 2
+    assert evidence.unsent_notes(0, {}) == []
+
+
+def test_packets_that_no_account_has_are_a_note() -> None:
+    [note] = evidence.unsent_notes(0, {"a": 3290, "b": 1})
+    assert note.endswith("at least: a 3290, b 1")
+
+
 @pytest.mark.parametrize(
     ("unsent", "at_link"),
     [
@@ -42,6 +57,28 @@ def test_what_an_interface_drops_without_carrier_is_lost_at_its_link(
     at_links = {"link-down": at_link} if at_link else {}
     assert found["dropped"] == found["ports"]["a:eth0"]["dropped"] == {"queue-full": 1, **at_links}
     assert raw["dropped"] == {"queue-full": 1}
+
+
+def test_what_an_interface_dropped_before_it_was_part_of_the_run_is_no_loss() -> None:
+    port = {"offered": 100, "missed": 0, "dropped": {}, "unsent": {"frames": 2, "since": None}}
+    raw = {"offered": 100, "missed": 0, "dropped": {}, "ports": {"a:eth0": port, "a:eth1": port}}
+    counters = {"a": {"eth0": {"tx_dropped": 7}, "eth1": {"tx_dropped": 2}}}
+    found = evidence.with_kernel_drops(raw, counters, early={"a:eth0": 1, "a:eth1": 1})
+    assert {name: one["missed"] for name, one in found["ports"].items()} == {"a:eth0": 4, "a:eth1": 0}
+
+
+def test_what_a_stack_without_an_association_drops_is_no_loss_of_the_host() -> None:
+    port = {"offered": 100, "missed": 2, "dropped": {}, "unsent": {"frames": 0, "since": None}}
+    raw = {"offered": 200, "missed": 4, "dropped": {"noise": 1}, "ports": {"a:wlan0": port, "a:eth0": port}}
+    counters = {"a": {"wlan0": {"tx_dropped": 7}, "eth0": {"tx_dropped": 3}}}
+    found = evidence.with_kernel_drops(raw, counters, {"a:wlan0"})
+    assert found["dropped"] == {"noise": 1, "node-kernel": 7}
+    assert found["offered"] == 207
+    assert evidence.host_lost_by_port(
+        found
+        | {"host_lost": {}}
+        | {"ports": {name: one | {"host_lost": {}} for name, one in found["ports"].items()}}
+    ) == {"a:wlan0": {evidence.MISSED: 2}, "a:eth0": {evidence.MISSED: 5}}
 
 
 def test_segments_that_entered_late_are_a_note_with_the_largest_error() -> None:

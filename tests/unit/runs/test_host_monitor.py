@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airloom.runs.host_monitor import HostWatch, Reading, memory_octets, read_host
+from airloom.runs.host_monitor import HostWatch, NodeTrack, Reading, memory_octets, read_host
 
 SECOND = 1_000_000_000
 MEMINFO = """\
@@ -65,3 +65,16 @@ def test_processors_that_poll_are_neither_busy_nor_a_shortage() -> None:
     assert seen.cpu_pressure() == []
     assert [one.value for one in seen.busy()] == pytest.approx([0.2])
     assert seen.blind == ["processor pressure of the whole machine, as idle processors polled"]
+
+
+def test_context_switches_never_run_backwards() -> None:
+    """Threads end before the last sample, and one number is given to another thread."""
+    track = NodeTrack()
+    track.add_switches({1: 1000, 2: 500})
+    track.switched_before = 1500
+    track.add_switches({1: 1100, 2: 700})
+    track.add_switches({1: 1150})
+    assert track.switched == 350
+    track.add_switches({2: 4})
+    assert track.switched == 354
+    assert NodeTrack().switched is None

@@ -32,7 +32,7 @@ def test_a_link_is_told_with_its_rate_its_trace_and_its_delay(tmp_path: Path) ->
         ("hub", "hub"),
     ]
     assert [topology.describe(wire) for wire in found.wires] == [
-        "a trace, 5 ms / 1 Mbit/s, 5 ms",
+        "a trace, 5 ms forward, 1 Mbit/s, 5 ms backward",
         "10 Mbit/s",
         "unlimited",
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from airloom.errors import RunError
 from airloom.nodes.kind import Exit
-from airloom.runs.programs import GRACE, PIECE, WINDOW, Supervised, signal_number
+from airloom.runs.programs import GRACE, PIECE, WINDOW, Reading, Supervised, signal_number
 from airloom.runs.timeline import Timeline
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Program
@@ -229,3 +229,25 @@ def test_the_begin_of_a_line_is_not_found_within_one(tmp_path):
             log.flush()
             bench.go(SECOND)
     assert bench.supervised.state == "running"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "pattern", "ready"),
+    [
+        ([b"aaaa", b"aaaa", b"!\n"], "(a+)+$", False),
+        ([b"rea", b"dy\n"], "^ready$", True),
+        ([b"ready", b" soon\n"], "ready$", False),
+        ([b"ready> "], "ready>", True),
+        ([b"up\nhal", b"f"], "^up$", True),
+        ([b"listening on 8", b"0\n"], r"on 8$", False),
+    ],
+)
+def test_the_end_of_a_piece_is_no_end_of_a_line(tmp_path, pieces, pattern, ready):
+    log = tmp_path / "log"
+    reading = Reading(log, 0)
+    found = []
+    for piece in pieces:
+        with log.open("ab") as sink:
+            sink.write(piece)
+        found.append(reading.has(pattern))
+    assert any(found) == ready

@@ -44,7 +44,7 @@ class Told(Watcher):
 def test_the_size_of_the_captures_is_told_while_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_watch, "PERIOD", 0.001)
     told = Told()
-    world: Any = SimpleNamespace(running=True, engine=Engine())
+    world: Any = SimpleNamespace(running=True, engine=Engine(), pacer=None)
     with capture_watch.CaptureWatch(world, told) as watch:
         assert told.enough.wait(20)
     assert told.sizes == [(1000, 0), (2000, 0), (3000, 1)]

@@ -6,12 +6,14 @@ import json
 import socket
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airloom.errors import RunError
+from airloom.nodes.kinds.netns import NetnsNode
 from airloom.runs import radio_control, radio_requests
 from airloom.runs.radio_requests import LONGEST, Change, Search, Show, parse
 
@@ -27,6 +29,7 @@ RADIO = {
     "settings": {
         "mac": [2, 0, 0, 0, 0, 1],
         "phy": "802.11a",
+        "width_mhz": 20,
         "channel": 36,
         "power_dbm": 16.0,
         "rate": "minstrel",
@@ -76,7 +79,10 @@ class Service:
             listener.setblocking(False)
         self.addresses = {node: listener.getsockname() for node, listener in listeners.items()}
         monkeypatch.setattr(radio_control, "_open", lambda _: listeners)
+        self.world.nodes = {node: Mock(spec=NetnsNode) for node in listeners}
+        radios = [SimpleNamespace(node=node) for node in listeners]
         self.service = radio_control.RadioControl(self.world)  # type: ignore[arg-type]
+        self.service.follow(SimpleNamespace(media={"air": SimpleNamespace(radios=radios)}))  # type: ignore[arg-type]
 
     def connect(self, node: str) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -28,7 +28,7 @@ class Counting(Sampler):
 
 
 def test_it_samples_from_the_start_of_the_clock_to_the_end_of_the_block() -> None:
-    world: Any = SimpleNamespace(running=False)
+    world: Any = SimpleNamespace(running=False, pacer=None)
     with Counting(world, 4) as sampler:
         assert not sampler.enough.wait(0.05)
         assert sampler.seen == []
@@ -41,19 +41,19 @@ def test_it_samples_from_the_start_of_the_clock_to_the_end_of_the_block() -> Non
 
 
 def test_without_a_running_clock_there_is_the_last_sample_alone() -> None:
-    world: Any = SimpleNamespace(running=False)
+    world: Any = SimpleNamespace(running=False, pacer=None)
     with Counting(world, 1) as sampler:
         pass
     assert sampler.seen == ["last"]
 
 
 def test_it_can_sample_when_the_clock_starts() -> None:
-    with Counting(SimpleNamespace(running=True), 1, period=3600, at_once=True) as sampler:
+    with Counting(SimpleNamespace(running=True, pacer=None), 1, period=3600, at_once=True) as sampler:
         assert sampler.enough.wait(20)
     assert sampler.seen == ["sample", "last"]
 
 
 def test_it_may_be_finished_without_having_begun() -> None:
-    sampler = Counting(SimpleNamespace(running=False), 1)
+    sampler = Counting(SimpleNamespace(running=False, pacer=None), 1)
     sampler.finish()
     assert sampler.seen == ["last"]

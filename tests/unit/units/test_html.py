@@ -32,10 +32,13 @@ def test_a_reading_shows_figures_and_not_samples() -> None:
 def test_a_run_shows_verdict_and_figures(tmp_path: Path) -> None:
     with RunWriter(tmp_path / "run", scenario="<s>", seed=1, kinds=["netns"]) as writer:
         writer.measured(Measurement(name="rtt", metric="rtt_mean", unit="ns", mean=2e6))
-        writer.finish(Verdict(status="degraded", reasons=("late",), codes=("x",)), writer.ledger)
+        writer.finish(
+            Verdict(status="degraded", reasons=("late", "short <of>"), codes=("x", "y")), writer.ledger
+        )
     run = RunReader(tmp_path / "run")
     shown = run._repr_html_()
-    assert "<strong>degraded</strong> late" in shown
+    assert "<strong>degraded</strong>" in shown
+    assert "<ul><li>late</li><li>short &lt;of&gt;</li></ul>" in shown
     assert "2 ms" in shown
     assert "&lt;s&gt;" in shown
     assert "rtt mean" in tables.measurements(run)._repr_html_()

@@ -409,7 +409,7 @@ def test_the_host_may_forbid_ptrace(up: Up, tmp_path: Path) -> None:
     )
     kernel.chmod(0o755)
     g = up(guest("g", kernel=str(kernel)))["g"]
-    with pytest.raises(RunError, match=r"before it was ready.*ptrace"):
+    with pytest.raises(RunError, match=r"(before it was ready|ended with exit code).*ptrace"):
         g.exec(["true"])
 
 
@@ -430,11 +430,10 @@ def test_the_channel_bears_noise(supervisor: Supervisor, up: Up, tmp_path: Path)
 
 def test_its_machine_has_memory_and_switches_contexts(g: GuestNode) -> None:
     run(g, "true")
-    before = g.footprint()
-    assert before is not None
+    before = g.switches()
     run(g, "for i in 1 2 3 4 5; do true | cat; done")
     after = g.footprint()
     assert after is not None
-    assert after.switches > before.switches
+    assert sum((before | g.switches()).values()) > sum(before.values())
     # Less than the machine's 64 MiB and the program itself, more than a kernel.
     assert 4 << 20 < after.resident < 128 << 20

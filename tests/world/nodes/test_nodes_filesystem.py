@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 
 from airloom.errors import HostError
 from airloom.nodes.process.supervisor import Supervisor
+from airloom.planning.plan import MountPlan
 from helpers.nodes import PYTHON, Up, groups_of, interface, mount_points, node
 
 pytestmark = pytest.mark.world
@@ -88,13 +92,39 @@ def test_hosts_file_is_kept_when_a_folder_is_extended(up: Up) -> None:
         ("/etc/../x", "not an absolute path"),
         ("/etc", "is a folder"),
         ("/no-such-folder-here/x", "its first folder does not exist"),
+        ("/etc/hostname/x", "/etc/hostname"),
+        ("/dev/null/x", "/dev/null"),
+        ("/etc/" + "a" * 256, "File name too long"),
     ],
 )
 def test_a_file_that_cannot_be_placed_is_named(up: Up, path: str, words: str) -> None:
     handle = up(node("a", files={path: "x"}))["a"]
     with pytest.raises(HostError, match=words) as caught:
         handle.exec(["true"], timeout=20)
-    assert "node a" in str(caught.value)
+    assert str(caught.value).startswith(f"node a: {path}: ")
+    assert caught.value.cure
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "words"),
+    [
+        ("gone", "/srv/data", "No such file or directory"),
+        ("folder", "/etc/hostname", "File exists"),
+        ("folder", "/etc/hostname/x", "Not a directory"),
+        ("file", "/etc", "Not a directory"),
+    ],
+)
+def test_a_mount_that_has_no_place_is_named(
+    up: Up, tmp_path: Path, source: str, target: str, words: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    place = MountPlan(str(tmp_path / source), target, False)
+    handle = up(node("a", mounts=(place,)))["a"]
+    with pytest.raises(HostError, match=words) as caught:
+        handle.exec(["true"], timeout=20)
+    assert re.match(r"node a: /\S+: ", str(caught.value))
+    assert "mounts:" in (caught.value.cure or "")
 
 
 def test_visible_folders_stay_visible(up: Up, tmp_path: Path) -> None:
@@ -195,3 +225,21 @@ def test_hosts_file_cannot_be_spoiled_for_others(up: Up) -> None:
     handles = up(node("a", interface("eth0", 1, "10.1.0.1/24")), node("b"))
     assert not handles["a"].exec(["sh", "-c", "echo x > /etc/hosts"], timeout=20).exit.ok
     assert "10.1.0.1 a" in shell(handles["b"], "cat /etc/hosts")
+
+
+WITHOUT_HOSTS = """
+import airloom
+with airloom.Lab(airloom.Scenario(name="x", nodes={"a": {}, "b": {}}, links=[{"ends": ["a", "b"]}])) as lab:
+    print(lab["a"].run("getent hosts b", check=True).stdout.split()[1])
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes a file away from a copy of /etc")
+def test_names_are_known_on_a_machine_without_a_hosts_file(tmp_path: Path) -> None:
+    minimal = tmp_path / "etc"
+    subprocess.run(["cp", "-a", "/etc", minimal], check=True, timeout=30)
+    (minimal / "hosts").unlink()
+    script = f'mount --bind {minimal} /etc && ! [ -e /etc/hosts ] && cd {tmp_path} && exec "$0" -c "$1"'
+    command = ["unshare", "--mount", "sh", "-c", script, sys.executable, WITHOUT_HOSTS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "b\n", done.stderr

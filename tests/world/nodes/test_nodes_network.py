@@ -15,7 +15,7 @@ import pytest
 from airloom import _engine
 from airloom.errors import HostError, LabError, RunError
 from airloom.nodes.kind import NodeHandle
-from airloom.planning.link_settings import LinkSettings
+from airloom.planning.links.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, RoutePlan
 from helpers.nodes import Up, eventually, interface, node
 

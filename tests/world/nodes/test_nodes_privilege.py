@@ -6,11 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,11 +15,10 @@ import pytest
 from airloom.host import binaries
 from airloom.nodes.kinds.uml import UmlKind
 from helpers import REPOSITORY
+from helpers.ordinary import NOBODY, environment, interpreter
 
 pytestmark = pytest.mark.world
 
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-ROOT = REPOSITORY
 
 LAB = """
 import sys
@@ -53,29 +49,6 @@ def tmp_path() -> Iterator[Path]:
     """A folder that others may enter; those of pytest are closed to them whenever a session starts."""
     with tempfile.TemporaryDirectory(prefix="airloom-test-") as folder:
         yield Path(folder)
-
-
-@cache
-def interpreter() -> str:
-    """A Python that nobody may run, with the packages of this one."""
-    for candidate in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"):
-        # It must be able to start itself, and to load what this one loads.
-        script = "import subprocess, sys, pydantic, airloom._engine; subprocess.run([sys.executable, '-V'])"
-        trial = [*NOBODY, candidate, "-c", script]
-        done = subprocess.run(trial, env=environment(), capture_output=True, check=False)
-        if done.returncode == 0:
-            return candidate
-    pytest.skip("there is no Python here that an ordinary user may run with these packages")
-
-
-def environment() -> dict[str, str]:
-    paths = [str(ROOT / "python"), sysconfig.get_path("purelib")]
-    return {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": ":".join(paths),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HOME": "/",
-    }
 
 
 def as_nobody(script: str, folder: Path, tun_mode: str) -> subprocess.CompletedProcess[str]:
@@ -395,7 +368,7 @@ def test_closed_user_namespaces_are_named(tmp_path: Path) -> None:
         # In a namespace of its own the limit can be set to none, for all below it.
         "user_namespace.enter()\n"
         "open('/proc/sys/user/max_user_namespaces', 'w').write('0')\n"
-        "privilege._capable = lambda: False\n"
+        "privilege.is_capable = lambda: False\n"
         "privilege.ensure()\n"
     )
     done = as_nobody(script, tmp_path, "666")

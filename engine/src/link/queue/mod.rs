@@ -3,15 +3,20 @@
 //! Super-frames count as their single frames, and each of those is judged separately: a run is
 //! split only where its frames are treated differently.
 
+mod cake;
+mod classes;
 mod codel;
 mod departures;
+mod dualpi2;
 mod flows;
+mod judged;
+mod limits;
+mod pie;
 mod red;
 
 use core::ops::{AddAssign, SubAssign};
 use std::collections::VecDeque;
 
-use crate::drop_reason::DropReason;
 use crate::element::Place;
 use crate::engine::context::Context;
 use crate::frame::packet::{self, Ecn};
@@ -23,14 +28,22 @@ use crate::link::in_flight::InFlight;
 use crate::link::serializer::Serializer;
 use crate::random::Stream;
 use crate::settings::{Discipline, QueueSettings};
+use cake::{Cake, CakeSettings};
+use classes::Classes;
 use codel::{Backlog, CoDel, Law};
 use departures::Departures;
+use dualpi2::{DualPi2, DualPi2Settings};
 use flows::Flows;
-use red::{Red, Verdict};
+use judged::{admit, put_by_pie, put_by_red};
+use limits::Limits;
+use pie::{Pie, PieSettings};
+use red::{Red, RedSettings};
 
 /// The queue of one wire.
 pub(crate) struct Queue {
     limits: Limits,
+    /// Above these a first-in first-out queue marks.
+    marks: Limits,
     totals: Totals,
     charge: Charge,
     ecn: bool,
@@ -41,11 +54,24 @@ pub(crate) struct Queue {
     departures: Departures,
 }
 
+/// Decision of queue management on an arriving frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    /// Mark it if possible, otherwise drop it.
+    Signal,
+    Drop,
+}
+
 enum Kind {
     Tail(VecDeque<InFlight>),
     Red(Box<Red>, VecDeque<InFlight>),
     CoDel(Law, CoDel, Backlog),
     Flows(Box<Flows>),
+    Pie(Box<Pie>, VecDeque<InFlight>),
+    Classes(Box<Classes>),
+    DualPi2(Box<DualPi2>),
+    Cake(Box<Cake>),
 }
 
 /// Totals of the queued frames.
@@ -67,58 +93,6 @@ impl SubAssign for Totals {
     fn sub_assign(&mut self, other: Self) {
         self.tally -= other.tally;
         self.charged -= other.charged;
-    }
-}
-
-/// Limits of the queue. The largest number means no limit.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    frames: u64,
-    octets: u64,
-    charged: u64,
-}
-
-impl Limits {
-    fn new(settings: &QueueSettings, serializer: &Serializer) -> Self {
-        let charged = settings.time_ns.zip(serializer.mean()).map(|(time, rate)| {
-            let octets = u128::from(time) * u128::from(rate) / 8_000_000_000;
-            u64::try_from(octets).unwrap_or(u64::MAX)
-        });
-        Self {
-            frames: settings.packets.map_or(u64::MAX, u64::from),
-            octets: settings.octets.unwrap_or(u64::MAX),
-            charged: charged.unwrap_or(u64::MAX),
-        }
-    }
-
-    /// The limits above which drop-tail marks.
-    fn half(self) -> Self {
-        Self { frames: self.frames / 2, octets: self.octets / 2, charged: self.charged / 2 }
-    }
-
-    fn exceeded(&self, totals: &Totals) -> bool {
-        let Totals { tally, charged } = totals;
-        tally.frames > self.frames || tally.octets > self.octets || *charged > self.charged
-    }
-
-    /// Number of frames of a run that fit into the queue.
-    fn free(&self, totals: &Totals, frame: &Frame, charge: Charge) -> u16 {
-        let sizes = frame.sizes();
-        let fit = |free: u64, cost: &dyn Fn(u32) -> u64| {
-            let fulls = u64::from(sizes.fulls);
-            let fit = free.checked_div(cost(sizes.full)).unwrap_or(fulls).min(fulls);
-            let tail = sizes.tail > 0 && fit == fulls;
-            fit + u64::from(tail && free - fit * cost(sizes.full) >= cost(sizes.tail))
-        };
-        let mut free = self.frames.saturating_sub(totals.tally.frames);
-        if self.octets < u64::MAX {
-            free = free.min(fit(self.octets.saturating_sub(totals.tally.octets), &u64::from));
-        }
-        if self.charged < u64::MAX {
-            let one = |octets| charge.of_frame(octets);
-            free = free.min(fit(self.charged.saturating_sub(totals.charged), &one));
-        }
-        u16::try_from(free).unwrap_or(u16::MAX).min(frame.count)
     }
 }
 
@@ -163,15 +137,7 @@ impl QueueContext<'_, '_> {
 
     /// Splits a run after its first `count` frames; either part may be empty.
     fn split(&mut self, flight: InFlight, count: u16) -> (Option<InFlight>, Option<InFlight>) {
-        let frame = flight.frame;
-        if count == 0 {
-            return (None, Some(flight));
-        }
-        if count >= frame.count {
-            return (Some(flight), None);
-        }
-        let (head, rest) = flight.split(count, self.context.pool);
-        (Some(head), Some(rest))
+        flight.cut(count, self.context.pool)
     }
 }
 
@@ -201,11 +167,13 @@ impl Queue {
     /// Creates a queue with its own random stream.
     pub fn new(settings: &QueueSettings, serializer: &Serializer, charge: Charge, mut dice: Stream) -> Self {
         let kind = Kind::new(&settings.discipline, serializer, dice.bits());
+        let limits = Limits::new(settings, serializer);
         Self {
-            limits: Limits::new(settings, serializer),
+            limits,
+            marks: limits.marks(&settings.discipline, serializer),
             totals: Totals::default(),
             charge,
-            ecn: settings.ecn,
+            ecn: marks(settings),
             largest: 0,
             dice,
             kind,
@@ -230,20 +198,30 @@ impl Queue {
         }
         if old.discipline != new.discipline {
             self.kind = Kind::new(&new.discipline, serializer, self.dice.bits());
-        } else if let Kind::Red(red, _) = &mut self.kind {
-            red.follow(serializer);
+        } else {
+            match &mut self.kind {
+                Kind::Red(red, _) => red.follow(serializer),
+                Kind::Pie(pie, _) => pie.follow(serializer),
+                Kind::DualPi2(dual) => dual.follow(serializer),
+                Kind::Cake(cake) => cake.follow(serializer),
+                _ => {}
+            }
         }
-        (self.limits, self.charge, self.ecn) = (Limits::new(new, serializer), charge, new.ecn);
+        (self.limits, self.charge, self.ecn) = (Limits::new(new, serializer), charge, marks(new));
+        self.marks = self.limits.marks(&new.discipline, serializer);
         let unlimited = Limits { frames: u64::MAX, octets: u64::MAX, charged: u64::MAX };
         for flight in waiting {
             let (mut queue_context, kind) = (queue_context!(self, context, place), &mut self.kind);
             match kind {
                 Kind::Flows(flows) => flows.put(&mut queue_context, &unlimited, flight, 0),
+                Kind::Classes(classes) => classes.put(&mut queue_context, &unlimited, flight, 0),
+                Kind::DualPi2(dual) => dual.put(&mut queue_context, &unlimited, flight, 0),
+                Kind::Cake(cake) => cake.put(&mut queue_context, &unlimited, flight, 0),
                 Kind::CoDel(_, _, backlog) => {
                     queue_context.came(&flight.frame);
                     backlog.put(flight);
                 }
-                Kind::Tail(waiting) | Kind::Red(_, waiting) => {
+                Kind::Tail(waiting) | Kind::Red(_, waiting) | Kind::Pie(_, waiting) => {
                     queue_context.came(&flight.frame);
                     waiting.push_back(flight);
                 }
@@ -277,7 +255,12 @@ impl Queue {
     /// Calls `visit` for all queued frames.
     pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
         match &self.kind {
-            Kind::Tail(waiting) | Kind::Red(_, waiting) => waiting.iter().for_each(|m| visit(&m.frame)),
+            Kind::Tail(waiting) | Kind::Red(_, waiting) | Kind::Pie(_, waiting) => {
+                waiting.iter().for_each(|m| visit(&m.frame));
+            }
+            Kind::Classes(classes) => classes.iter().for_each(|m| visit(&m.frame)),
+            Kind::DualPi2(dual) => dual.iter().for_each(|m| visit(&m.frame)),
+            Kind::Cake(cake) => cake.iter().for_each(|m| visit(&m.frame)),
             Kind::CoDel(_, _, backlog) => backlog.waiting.iter().for_each(|m| visit(&m.frame)),
             Kind::Flows(flows) => flows.iter().for_each(|m| visit(&m.frame)),
         }
@@ -296,10 +279,7 @@ impl Queue {
             Kind::Tail(waiting) => {
                 let Some(flight) = admit(&mut queue_context, &self.limits, flight, exempt) else { return };
                 let calm = if queue_context.ecn {
-                    self.limits
-                        .half()
-                        .free(queue_context.totals, &flight.frame, queue_context.charge)
-                        .max(exempt)
+                    self.marks.free(queue_context.totals, &flight.frame, queue_context.charge).max(exempt)
                 } else {
                     u16::MAX
                 };
@@ -318,8 +298,14 @@ impl Queue {
                 }
             }
             Kind::Flows(flows) => flows.put(&mut queue_context, &self.limits, flight, exempt),
+            Kind::Classes(classes) => classes.put(&mut queue_context, &self.limits, flight, exempt),
+            Kind::DualPi2(dual) => dual.put(&mut queue_context, &self.limits, flight, exempt),
+            Kind::Cake(cake) => cake.put(&mut queue_context, &self.limits, flight, exempt),
             Kind::Red(red, waiting) => {
                 put_by_red(&mut queue_context, red, &mut self.dice, &self.limits, waiting, flight, exempt);
+            }
+            Kind::Pie(pie, waiting) => {
+                put_by_pie(&mut queue_context, pie, &mut self.dice, &self.limits, waiting, flight, exempt);
             }
         }
     }
@@ -365,6 +351,15 @@ impl Queue {
                 }
                 Some(flight)
             }
+            Kind::Pie(pie, waiting) => {
+                pie.update(queue_context.context.now, queue_context.totals.charged);
+                let flight = pop(waiting, queue_context.context.pool, whole)?;
+                queue_context.went(&flight.frame);
+                Some(flight)
+            }
+            Kind::Classes(classes) => classes.take(&mut queue_context, whole),
+            Kind::DualPi2(dual) => dual.take(&mut queue_context),
+            Kind::Cake(cake) => cake.take(&mut queue_context),
             Kind::CoDel(law, codel, backlog) => {
                 codel.take(&mut queue_context, *law, backlog, self.largest, whole)
             }
@@ -376,13 +371,16 @@ impl Queue {
     pub fn take_any(&mut self, context: &mut Context, place: Place) -> Option<InFlight> {
         let mut queue_context = queue_context!(self, context, place);
         match &mut self.kind {
-            Kind::Tail(waiting) | Kind::Red(_, waiting) => {
+            Kind::Tail(waiting) | Kind::Red(_, waiting) | Kind::Pie(_, waiting) => {
                 let flight = waiting.pop_front()?;
                 queue_context.went(&flight.frame);
                 Some(flight)
             }
             Kind::CoDel(_, _, backlog) => backlog.pop(&mut queue_context, true),
             Kind::Flows(flows) => flows.take_any(&mut queue_context),
+            Kind::Classes(classes) => classes.take_any(&mut queue_context),
+            Kind::DualPi2(dual) => dual.take_any(&mut queue_context),
+            Kind::Cake(cake) => cake.take_any(&mut queue_context),
         }
     }
 }
@@ -390,10 +388,43 @@ impl Queue {
 impl Kind {
     fn new(discipline: &Discipline, serializer: &Serializer, salt: u64) -> Self {
         match *discipline {
-            Discipline::DropTail => Self::Tail(VecDeque::new()),
-            Discipline::Red { min_octets, max_octets, probability, weight } => {
-                let red = Red::new(min_octets, max_octets, probability, weight, serializer);
-                Self::Red(Box::new(red), VecDeque::new())
+            Discipline::Pie { target_ns, update_ns, burst_ns, alpha, beta } => {
+                let settings = PieSettings { target_ns, update_ns, burst_ns, alpha, beta };
+                Self::Pie(Box::new(Pie::new(&settings, serializer)), VecDeque::new())
+            }
+            Discipline::DualPi2 {
+                target_ns,
+                update_ns,
+                alpha,
+                beta,
+                coupling,
+                step_ns,
+                ramp_ns,
+                classic,
+            } => {
+                let settings = DualPi2Settings {
+                    target_ns,
+                    update_ns,
+                    alpha,
+                    beta,
+                    coupling,
+                    step_ns,
+                    ramp_ns,
+                    classic,
+                };
+                Self::DualPi2(Box::new(DualPi2::new(settings, serializer)))
+            }
+            Discipline::Cake { target_ns, interval_ns, isolation, tins } => {
+                let settings = CakeSettings { target_ns, interval_ns, isolation, tins };
+                Self::Cake(Box::new(Cake::new(settings, serializer, salt)))
+            }
+            Discipline::Priority { ref classes } => Self::Classes(Box::new(Classes::new(classes, false))),
+            Discipline::Drr { ref classes } => Self::Classes(Box::new(Classes::new(classes, true))),
+            Discipline::DropTail | Discipline::Step { .. } => Self::Tail(VecDeque::new()),
+            Discipline::Red { min_octets, max_octets, probability, weight, packet_octets, marks_above } => {
+                let settings =
+                    RedSettings { min_octets, max_octets, probability, weight, packet_octets, marks_above };
+                Self::Red(Box::new(Red::new(&settings, serializer)), VecDeque::new())
             }
             Discipline::CoDel { target_ns, interval_ns } => {
                 Self::CoDel(Law::new(target_ns, interval_ns), CoDel::default(), Backlog::default())
@@ -406,66 +437,11 @@ impl Kind {
     }
 }
 
-/// Enqueues as much of a run as fits, and drops the rest.
-fn admit(
-    queue_context: &mut QueueContext,
-    limits: &Limits,
-    flight: InFlight,
-    exempt: u16,
-) -> Option<InFlight> {
-    let fit = limits.free(queue_context.totals, &flight.frame, queue_context.charge).max(exempt);
-    let (fits, rest) = queue_context.split(flight, fit);
-    if let Some(flight) = rest {
-        queue_context.context.drop(queue_context.place, flight.frame, DropReason::QueueFull);
-    }
-    fits
-}
-
-/// Enqueues a run, judged frame by frame; consecutive accepted frames stay together.
-fn put_by_red(
-    queue_context: &mut QueueContext,
-    red: &mut Red,
-    dice: &mut Stream,
-    limits: &Limits,
-    waiting: &mut VecDeque<InFlight>,
-    flight: InFlight,
-    exempt: u16,
-) {
-    let mut rest = Some(flight);
-    let mut exempt = exempt;
-    let mut passed = 0;
-    while let Some(flight) = rest.take() {
-        // Number of frames accepted before the first that is not.
-        let mut octets = queue_context.totals.tally.octets;
-        let mut verdict = Verdict::Pass;
-        while verdict == Verdict::Pass && passed < flight.frame.count {
-            verdict = red.judge(queue_context.context.now, octets, dice);
-            octets += u64::from(flight.frame.segment_octets(flight.frame.first + passed));
-            passed += u16::from(verdict == Verdict::Pass);
-        }
-        let (run, after) = queue_context.split(flight, passed);
-        if let Some(run) = run {
-            if let Some(run) = admit(queue_context, limits, run, exempt) {
-                queue_context.came(&run.frame);
-                waiting.push_back(run);
-            }
-            exempt = exempt.saturating_sub(passed);
-            passed = 0;
-        }
-        let Some(after) = after else { return };
-        let (one, after) = queue_context.split(after, 1);
-        rest = after;
-        let Some(one) = one else { return };
-        let marked = if verdict == Verdict::Signal { queue_context.mark(one) } else { Err(one) };
-        match marked {
-            Err(one) => queue_context.context.drop(queue_context.place, one.frame, DropReason::EarlyDrop),
-            Ok(one) => {
-                if let Some(one) = admit(queue_context, limits, one, exempt) {
-                    queue_context.came(&one.frame);
-                    waiting.push_back(one);
-                }
-                exempt = exempt.saturating_sub(1);
-            }
-        }
-    }
+/// True if the queue marks packets: with ECN, and always with a step, `DualPI2` or CAKE.
+fn marks(settings: &QueueSettings) -> bool {
+    settings.ecn
+        || matches!(
+            settings.discipline,
+            Discipline::Step { .. } | Discipline::DualPi2 { .. } | Discipline::Cake { .. }
+        )
 }

@@ -2,19 +2,29 @@
 //! Avoidance", IEEE/ACM Transactions on Networking 1(4), 1993).
 //!
 //! On each arrival the mean queue moves towards the present one, `mean += weight * (octets -
-//! mean)`; after an idle time `mean *= (1 - weight)^m`, with `m` the number of packets of 500
-//! octets that could have been sent. Below `min` all packets pass; from `max` on all are dropped;
+//! mean)`; after an idle time `mean *= (1 - weight)^m`, with `m` the number of typical packets (of
+//! 500 octets in the paper) that could have been sent. Below `min` all packets pass; from `max` on
+//! all are dropped or, as Linux does with `ecn` and without `harddrop` (tc-red(8)), marked;
 //! between, with `p = probability * (mean - min) / (max - min)` and `count` packets passed since
 //! the last drop, one is dropped with `p / (1 - count * p)`, so that the distances between drops
 //! are uniform on `1..1/p`. The probability does not depend on the packet's size (RFC 7141).
 
+use super::Verdict;
 use crate::link::serializer::Serializer;
-use crate::math;
+use crate::math::{self, float};
 use crate::random::Stream;
 use crate::time::Instant;
 
-/// Octets of the typical packet, by which idle time is measured.
-const TYPICAL: u64 = 500;
+/// Settings, as in [`crate::settings::Discipline::Red`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RedSettings {
+    pub min_octets: u64,
+    pub max_octets: u64,
+    pub probability: f64,
+    pub weight: f64,
+    pub packet_octets: u64,
+    pub marks_above: bool,
+}
 
 /// Parameters and state.
 pub(super) struct Red {
@@ -22,6 +32,9 @@ pub(super) struct Red {
     max: f64,
     probability: f64,
     weight: f64,
+    packet: f64,
+    /// Verdict from `max` on.
+    above: Verdict,
     /// Transmission time of a typical packet, in nanoseconds.
     typical: f64,
     mean: f64,
@@ -29,33 +42,15 @@ pub(super) struct Red {
     idle_since: Instant,
 }
 
-/// Decision on an arriving frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Pass,
-    /// Mark it if possible, otherwise drop it.
-    Signal,
-    Drop,
-}
-
-#[allow(clippy::cast_precision_loss)] // octets and nanoseconds of a queue are below 2^53
-fn float(value: u64) -> f64 {
-    value as f64
-}
-
 impl Red {
-    pub fn new(
-        min_octets: u64,
-        max_octets: u64,
-        probability: f64,
-        weight: f64,
-        serializer: &Serializer,
-    ) -> Self {
+    pub fn new(settings: &RedSettings, serializer: &Serializer) -> Self {
         let mut red = Self {
-            min: float(min_octets),
-            max: float(max_octets),
-            probability,
-            weight,
+            min: float(settings.min_octets),
+            max: float(settings.max_octets),
+            probability: settings.probability,
+            weight: settings.weight,
+            packet: float(settings.packet_octets),
+            above: if settings.marks_above { Verdict::Signal } else { Verdict::Drop },
             typical: 0.0,
             mean: 0.0,
             count: -1.0,
@@ -67,7 +62,7 @@ impl Red {
 
     /// Follows a change of the link's rate.
     pub fn follow(&mut self, serializer: &Serializer) {
-        self.typical = serializer.mean().map_or(1.0, |rate| float(TYPICAL * 8) * 1e9 / float(rate.max(1)));
+        self.typical = serializer.mean().map_or(1.0, |rate| self.packet * 8e9 / float(rate.max(1)));
     }
 
     /// Records that the queue has just become empty.
@@ -89,7 +84,7 @@ impl Red {
         }
         if self.mean >= self.max {
             self.count = -1.0;
-            return Verdict::Drop;
+            return self.above;
         }
         self.count += 1.0;
         let p = self.probability * (self.mean - self.min) / (self.max - self.min);
@@ -109,8 +104,21 @@ mod tests {
 
     /// 8 Mbit/s: a typical packet takes 0.5 ms.
     fn red(weight: f64) -> (Red, Stream) {
+        made(&RedSettings { weight, ..PAPER })
+    }
+
+    const PAPER: RedSettings = RedSettings {
+        min_octets: 10_000,
+        max_octets: 20_000,
+        probability: 0.1,
+        weight: 0.002,
+        packet_octets: 500,
+        marks_above: false,
+    };
+
+    fn made(settings: &RedSettings) -> (Red, Stream) {
         let serializer = Serializer::new(&Rate::BitsPerSecond(8_000_000), Instant::ZERO, Instant::ZERO);
-        (Red::new(10_000, 20_000, 0.1, weight, &serializer), Stream::named(1, "red"))
+        (Red::new(settings, &serializer), Stream::named(1, "red"))
     }
 
     #[test]
@@ -155,5 +163,32 @@ mod tests {
         // 100 ms are 200 typical packets.
         red.judge(Instant::from_nanos(101_000_000), 0, &mut dice);
         assert!((red.mean - wanted * 0.998_f64.powi(200)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_weight_of_one_half_follows_at_once_and_all_above_are_signalled() {
+        // As tc-red(8) sets it for `min 30000 max 35000 avpkt 1500 burst 20 ecn`.
+        let settings = RedSettings {
+            min_octets: 30_000,
+            max_octets: 35_000,
+            probability: 1.0,
+            weight: 0.5,
+            packet_octets: 1_500,
+            marks_above: true,
+        };
+        let (mut red, mut dice) = made(&settings);
+        let mut passed = 0;
+        // From an empty mean: 40,000 (1 - 2^-n) is above 35,000 from the third packet on, and below
+        // 30,000 before, except for the second at exactly 30,000, where p is 0.
+        while red.judge(Instant::ZERO, 40_000, &mut dice) == Verdict::Pass {
+            passed += 1;
+        }
+        assert_eq!(passed, 2);
+        assert!((0..1000).all(|_| red.judge(Instant::ZERO, 40_000, &mut dice) == Verdict::Signal));
+        // 3 ms are two packets of 1500 octets: the mean falls to a quarter.
+        let before = red.mean;
+        red.idle(Instant::ZERO);
+        red.judge(Instant::from_nanos(3_000_000), 0, &mut dice);
+        assert!((red.mean - before / 4.0).abs() < 1e-6);
     }
 }

@@ -28,7 +28,7 @@ impl Wire {
             return false;
         }
         let left = self.queue.as_of(context.now);
-        let waits = self.send_or_queue(context, flight);
+        let waits = self.police(context, flight);
         if waits {
             let account = &mut context.ledger.wires[self.number as usize];
             let (queue, highest) = (self.queue.tally(), account.queue_highest);
@@ -36,6 +36,36 @@ impl Wire {
             account.queue_highest.octets = highest.octets.max(queue.octets);
         }
         self.queue.as_it_is(left);
+        waits
+    }
+
+    /// Drops the frames of a run that the policer does not let pass, and sends or queues the others.
+    fn police(&mut self, context: &mut Context, flight: InFlight) -> bool {
+        let Some(mut policer) = self.policer.take() else { return self.send_or_queue(context, flight) };
+        let mut waits = false;
+        let mut rest = Some(flight);
+        while let Some(flight) = rest.take() {
+            let frame = flight.frame;
+            let mut pass = 0;
+            while pass < frame.count
+                && policer.conforms(context.now, frame.segment_octets(frame.first + pass).into())
+            {
+                pass += 1;
+            }
+            let (head, after) = flight.cut(pass, context.pool);
+            if let Some(head) = head {
+                waits |= self.send_or_queue(context, head);
+            }
+            // The first of these does not conform.
+            if let Some(after) = after {
+                let (refused, behind) = after.cut(1, context.pool);
+                if let Some(refused) = refused {
+                    context.drop(self.place, refused.frame, DropReason::Policed);
+                }
+                rest = behind;
+            }
+        }
+        self.policer = Some(policer);
         waits
     }
 

@@ -30,7 +30,7 @@ impl Wire {
     /// Accepts a frame that comes at `at`, not before the last one, and sends it in advance; false if
     /// that takes [`Wire::accept`]. The result is the same: this is the short way of most frames.
     pub(super) fn pass(&mut self, context: &mut Context, at: Instant, frame: &Frame) -> bool {
-        let simple = self.ahead && self.up && frame.count == 1 && self.shut <= at;
+        let simple = self.ahead && self.up && self.policer.is_none() && frame.count == 1 && self.shut <= at;
         let begin = self.free.max(at);
         let octets = frame.segment_octets(frame.first);
         if !simple
@@ -49,6 +49,7 @@ impl Wire {
         let end = self.serializer.send(begin, begin > at, self.charge.of_frame(octets));
         self.load.sent(rest, end.since(begin), self.coalesce, context.gathering);
         self.free = end;
+        self.occupied += end.since(begin);
         self.entered = at;
         let arrives = self.order(end + self.delay);
         let due = self.receiver.sees(arrives);
@@ -93,6 +94,7 @@ impl Wire {
         {
             let begin = self.free;
             self.free = self.serializer.send(begin, true, charged);
+            self.occupied += self.free.since(begin);
             self.load.sent(Span::ZERO, self.free.since(begin), self.coalesce, context.gathering);
             let at = self.order(self.free + self.delay);
             self.in_flight.append(self.receiver.sees(at));
@@ -111,6 +113,7 @@ impl Wire {
         {
             some = true;
             self.serializer.take_back(self.charge.of(&frame));
+            self.occupied = self.occupied.saturating_sub(self.free.since(begin));
             self.free = begin;
             self.queue.put_back(InFlight { frame, at: now, last: now }, context.pool);
         }

@@ -30,6 +30,12 @@ impl Gathers {
 }
 
 impl Wire {
+    /// Sets the segments that may be handed over together from now on.
+    pub fn let_gather(&mut self, gathers: Gathers) {
+        self.gathers = gathers;
+        self.coalesce = self.gathers_for();
+    }
+
     /// Time for which the settings let segments be gathered at the far end.
     pub(super) fn gathers_for(&self) -> Span {
         let plain = !self.impairments.any && !self.receiver.any() && self.gap == Span::ZERO;

@@ -37,7 +37,7 @@ impl Wire {
                 context.copy(&segment);
                 self.again.push(segment);
             }
-            let at = if fate.early { left } else { self.vary(left, together) };
+            let at = if fate.early { left } else { self.vary_counted(context, &segment, left, together) };
             if let Some(run) = &mut run {
                 if fate.is_plain() && (self.carried || run.at == at) {
                     run.frame.count += 1;
@@ -71,8 +71,10 @@ impl Wire {
         for frame in again.drain(..) {
             let tally = Tally::of(&frame);
             context.ledger.wires[self.number as usize].duplicated += tally;
-            let left = self.serializer.send(self.free.max(context.now), true, self.charge.of(&frame));
+            let begin = self.free.max(context.now);
+            let left = self.serializer.send(begin, true, self.charge.of(&frame));
             self.free = left + self.gap;
+            self.occupied += self.free.since(begin);
             self.serializer.pause(self.gap);
             let at = self.vary(left.max(last), None);
             let flight = InFlight { frame, at, last: at };
@@ -83,6 +85,25 @@ impl Wire {
             }
         }
         self.again = again;
+    }
+
+    /// As [`Wire::vary`]; counts a frame that arrives later than drawn, so as not to overtake another.
+    fn vary_counted(
+        &mut self,
+        context: &mut Context,
+        segment: &Frame,
+        left: Instant,
+        variation: Option<i64>,
+    ) -> Instant {
+        let variation = variation.unwrap_or_else(|| self.impairments.variation());
+        let at = self.vary(left, Some(variation));
+        let drawn = left + Span::from_nanos(self.delay.nanos().saturating_add_signed(variation));
+        if at > drawn {
+            let account = &mut context.ledger.wires[self.number as usize];
+            account.held += Tally::of(segment);
+            account.held_for += at.since(drawn);
+        }
+        at
     }
 
     /// Arrival time of a frame that has left at `left`; `variation` is drawn if it is `None`.

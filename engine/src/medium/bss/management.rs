@@ -1,14 +1,16 @@
 //! Management frames of Ethernet radios: what they send, and how they react to received ones.
 
-use super::{Cell, WEIGHT, number};
 use crate::math;
-use crate::medium::air::Sending;
-use crate::medium::capture;
+use crate::medium::Medium;
+use crate::medium::bss::cell::Cell;
+use crate::medium::bss::{WEIGHT, number};
+use crate::medium::mac::waiting::Waiting;
+use crate::medium::monitor::capture;
+use crate::medium::outside::Outside;
 use crate::medium::phy::Channel;
-use crate::medium::radio::{Kind, RadioId, To, Waiting};
-use crate::medium::reach::Heard;
-use crate::medium::scan::Sighting;
-use crate::medium::{Medium, Outside};
+use crate::medium::radio::scan_state::Sighting;
+use crate::medium::signal::{Heard, Sending};
+use crate::medium::types::{Kind, RadioId, To};
 use crate::time::Span;
 
 /// What a received management frame says, whichever kind of radio sent it.
@@ -41,13 +43,13 @@ impl Medium {
         receiver: Option<[u8; 6]>,
         outside: &mut impl Outside,
     ) {
-        if !self.radios[index].switched_on {
+        if !self.core.radios[index].switched_on {
             return;
         }
         // Elements: fixed fields 12, name 2 and up to 32, rates, channel 3; traffic map 6, or parameters
         // of an independent cell 4.
-        let rates = capture::rate_octets(self.radios[index].phy);
-        let last = if matches!(self.radios[index].cell, Cell::AdHoc(_)) { 4 } else { 6 };
+        let rates = capture::rate_octets(self.core.radios[index].layer.phy);
+        let last = if matches!(self.core.radios[index].cell, Cell::AdHoc(_)) { 4 } else { 6 };
         let body = match kind {
             Kind::Beacon | Kind::ProbeResponse => 12 + 2 + rates + 3 + last,
             Kind::ProbeRequest => 2 + rates,
@@ -61,12 +63,12 @@ impl Medium {
             _ => self.network_name(index, kind).len(),
         };
         let waiting = Waiting { receiver, ..Waiting::new(kind, to, body + number(named)) };
-        self.enqueue(index, 0, self.now, waiting, outside);
+        self.enqueue(index, 0, self.core.now, waiting, outside);
     }
 
     /// The SSID in a management frame of this radio.
     pub(in crate::medium) fn network_name(&self, index: usize, kind: Kind) -> &str {
-        let radio = &self.radios[index];
+        let radio = &self.core.radios[index];
         match (&radio.cell, &radio.scan) {
             (_, scan) if kind == Kind::ProbeRequest => scan.as_ref().map_or("", |scan| scan.ssid()),
             (Cell::AdHoc(cell), _) => &cell.ssid,
@@ -79,13 +81,13 @@ impl Medium {
     /// The address to write into a frame to `radio`, if it belongs to a stack: the radio's own would
     /// not do.
     pub(super) fn receiver_at(&self, radio: RadioId, address: [u8; 6]) -> Option<[u8; 6]> {
-        self.radios[radio.index()].wideband.as_ref().map(|_| address)
+        self.core.radios[radio.index()].wideband.as_ref().map(|_| address)
     }
 
     /// Handles a received management frame of an Ethernet radio.
     pub(in crate::medium) fn managed(&mut self, sending: &Sending, ear: &Heard, outside: &mut impl Outside) {
         let from = RadioId(sending.from);
-        let sender = &self.radios[from.index()];
+        let sender = &self.core.radios[from.index()];
         let notice = Notice {
             from,
             address: sender.settings.mac,
@@ -104,7 +106,7 @@ impl Medium {
         let &Notice { from, address, kind, access_point, refused, channel, dbm, .. } = notice;
         let (theirs, own) = (&notice.ssid, number(index));
         let reply = self.receiver_at(from, address);
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         if let (Some(scan), Kind::Beacon | Kind::ProbeResponse, false) = (&mut radio.scan, kind, refused) {
             let (ssid, network, signal_dbm) = (theirs.clone(), address, dbm);
             let age = Span::ZERO;
@@ -115,10 +117,10 @@ impl Medium {
             (Cell::Station(station), Kind::Beacon | Kind::ProbeResponse)
                 if station.joined == Some(from) && station.network == address =>
             {
-                station.beacon_at = self.now;
+                station.beacon_at = self.core.now;
                 station.power_dbm += WEIGHT * (dbm - station.power_dbm);
                 let faint = station.power_dbm < station.roaming.leave_dbm;
-                if faint && is_content && station.asking.is_none() && self.now >= station.content_until {
+                if faint && is_content && station.asking.is_none() && self.core.now >= station.content_until {
                     self.timer(index, Span::ZERO);
                 }
             }
@@ -128,14 +130,14 @@ impl Medium {
             (Cell::Station(station), Kind::AssociationResponse)
                 if station.asking == Some(from) && !refused =>
             {
-                self.settle_with(index, from, channel, Some(dbm));
+                self.settle_with(index, from, channel, Some(dbm), outside);
             }
             (Cell::Station(station), Kind::Deauthentication) if station.is_at(from, address) => {
                 station.leaving = true;
                 self.timer(index, Span::ZERO);
             }
             (Cell::AdHoc(cell), Kind::Beacon) if cell.ssid == *theirs && !access_point => {
-                (cell.heard, cell.speaks) = (self.now, false);
+                (cell.heard, cell.speaks) = (self.core.now, false);
                 self.withdraw(index, Kind::Beacon);
             }
             (Cell::AccessPoint { ssid, .. }, Kind::ProbeRequest) if theirs.is_empty() || ssid == theirs => {
@@ -150,9 +152,9 @@ impl Medium {
                 self.manage_to(index, Kind::Authentication, To::Radio(from), reply, outside);
             }
             (Cell::AccessPoint { .. }, Kind::AssociationRequest) => {
-                for other in 0..self.radios.len() {
+                for other in 0..self.core.radios.len() {
                     let here = number(other) == own;
-                    if let Cell::AccessPoint { stations, .. } = &mut self.radios[other].cell {
+                    if let Cell::AccessPoint { stations, .. } = self.core.radios.cell(other) {
                         if here {
                             stations.insert(from.0)
                         } else {
@@ -162,6 +164,7 @@ impl Medium {
                     }
                 }
                 self.manage_to(index, Kind::AssociationResponse, To::Radio(from), reply, outside);
+                self.announce_station(index, from, address, outside);
             }
             (Cell::AccessPoint { stations, .. }, Kind::Deauthentication) => {
                 stations.remove(&from.0);

@@ -3,149 +3,35 @@
 //! An access point sends beacons. A station scans channel by channel, joins the strongest access
 //! point of its network, and scans for a better one when the beacons become weak or cease (IEEE Std
 //! 802.11-2020, 11.1 and 11.3). Authentication is open and needs no separate frames. A station that
-//! joins an access point leaves all others: the distribution system is assumed to inform them.
+//! joins an access point leaves all others: the distribution system is assumed to inform them. An
+//! access point that bridges to a wire announces the station there.
 //! A station that hops does not look on channels one after the other: it listens on its sequence.
 //!
 //! Independent cells with the same name are one cell; joining it takes no frames. At each beacon
 //! time every member draws a delay, and the first to send cancels the beacons of the others
 //! (11.1.3.5); their clocks are assumed to agree. A cell without a name sends no beacons.
 
-mod management;
+pub(super) mod cell;
+mod distribution;
+pub(super) mod management;
+pub(super) mod power_save;
 
-pub(super) use management::Notice;
-
-use std::collections::BTreeSet;
-
-use super::air::Sending;
-use super::card::Dozing;
-use super::phy::Channel;
-use super::radio::{Kind, RadioId, To};
-use super::scan::{Order, Sighting};
-use super::settings::{Membership, Roaming};
-use super::{Event, Medium, Outside};
 use crate::calendar::Class;
 use crate::drop_reason::DropReason as Why;
+use crate::medium::bss::cell::{Cell, Course};
+use crate::medium::outside::Outside;
+use crate::medium::phy::Channel;
+use crate::medium::radio::scan_state::{Order, Sighting};
+use crate::medium::settings::radio::Membership;
+use crate::medium::signal::Sending;
+use crate::medium::types::{Kind, RadioId, To};
+use crate::medium::{Event, Medium};
 use crate::time::{Instant, Span};
 
 /// Longest wait for an association response.
 const ADMISSION: Span = Span::from_millis(100);
 /// Weight of a new beacon in the mean power: one eighth, as for round-trip times.
 const WEIGHT: f64 = 0.125;
-
-/// BSS membership of a radio.
-#[derive(Debug)]
-pub(super) enum Cell {
-    /// Member of an independent cell: reaches all radios in range with the same cell name.
-    AdHoc(Independent),
-    /// An access point with its associated stations.
-    AccessPoint { ssid: String, beacon: Span, stations: BTreeSet<u32>, dozing: Dozing },
-    /// A station, associated with an access point or not.
-    Station(Box<Station>),
-    /// The node's own 802.11 stack decides.
-    Wlan,
-}
-
-/// State of a member of an independent cell.
-#[derive(Debug)]
-pub(super) struct Independent {
-    pub(super) ssid: String,
-    pub(super) beacon: Span,
-    /// When the last beacon of another member was received.
-    heard: Instant,
-    /// True if the radio sent the last beacon; it then answers probe requests.
-    speaks: bool,
-    /// True if its next beacon time is in the calendar.
-    turns: bool,
-}
-
-/// State of a station.
-#[derive(Debug)]
-pub(super) struct Station {
-    roaming: Roaming,
-    channels: Vec<Channel>,
-    joined: Option<RadioId>,
-    /// BSSID of its access point, and of the one that it asks.
-    network: [u8; 6],
-    asked_network: [u8; 6],
-    /// Mean power of its access point's beacons, dBm.
-    power_dbm: f64,
-    beacon_at: Instant,
-    /// Until then weak beacons do not start a scan.
-    content_until: Instant,
-    /// The access point whose association response the station awaits.
-    asking: Option<RadioId>,
-    /// True if a command to look for another network is pending.
-    leaving: bool,
-}
-
-/// Action for a received data frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Course {
-    /// Deliver to the node.
-    Deliver,
-    /// Retransmit to these receivers.
-    Relay(To),
-    /// Deliver to the node, and retransmit to all.
-    Both,
-    /// Ignore: it belongs to another cell, or is the radio's own frame, relayed.
-    Ignore,
-}
-
-impl Station {
-    /// The station's access point.
-    pub(super) fn home(&self) -> Option<RadioId> {
-        self.joined
-    }
-
-    /// The access point that the station asks to join, or has joined.
-    pub(super) fn peer(&self) -> Option<RadioId> {
-        self.asking.or(self.joined)
-    }
-
-    /// Its BSSID.
-    pub(super) fn network(&self) -> [u8; 6] {
-        if self.asking.is_some() { self.asked_network } else { self.network }
-    }
-
-    /// True if the station has joined the network with this BSSID at this radio.
-    pub(super) fn is_at(&self, radio: RadioId, network: [u8; 6]) -> bool {
-        self.joined == Some(radio) && self.network == network
-    }
-}
-
-impl Cell {
-    /// The membership that the settings specify; the channels have been checked.
-    pub(super) fn new(membership: &Membership, channels: Vec<Channel>) -> Self {
-        match membership {
-            Membership::AdHoc { ssid, beacon_ns } => Self::AdHoc(Independent {
-                ssid: ssid.clone(),
-                beacon: Span::from_nanos(*beacon_ns),
-                heard: Instant::ZERO,
-                speaks: false,
-                turns: false,
-            }),
-            Membership::AccessPoint { ssid, beacon_ns } => Self::AccessPoint {
-                ssid: ssid.clone(),
-                beacon: Span::from_nanos(*beacon_ns),
-                stations: BTreeSet::new(),
-                dozing: Dozing::default(),
-            },
-            Membership::Station(roaming) => Self::Station(Box::new(Station {
-                roaming: roaming.clone(),
-                channels,
-                joined: None,
-                network: [0; 6],
-                asked_network: [0; 6],
-                power_dbm: f64::NEG_INFINITY,
-                beacon_at: Instant::ZERO,
-                content_until: Instant::ZERO,
-                asking: None,
-                leaving: false,
-            })),
-            Membership::Wlan => Self::Wlan,
-        }
-    }
-}
 
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
@@ -158,8 +44,10 @@ impl Medium {
         let Some(Ok(address)) = octets.get(..6).map(<[u8; 6]>::try_from) else { return Some(To::Nobody) };
         let group = address[0] & 1 == 1;
         let known = self.addresses.get(&address).copied();
-        match &self.radios[radio.index()].cell {
-            _ if group && !matches!(self.radios[radio.index()].cell, Cell::Station(_)) => Some(To::Group),
+        match &self.core.radios[radio.index()].cell {
+            _ if group && !matches!(self.core.radios[radio.index()].cell, Cell::Station(_)) => {
+                Some(To::Group)
+            }
             Cell::AdHoc(_) => Some(known.map_or(To::Nobody, To::Radio)),
             Cell::AccessPoint { stations, .. } => {
                 known.filter(|station| stations.contains(&station.0)).map(To::Radio)
@@ -172,7 +60,7 @@ impl Medium {
     /// The access point of a station, or the radio itself if it is an access point.
     #[must_use]
     pub fn access_point(&self, radio: RadioId) -> Option<RadioId> {
-        match &self.radios[radio.index()].cell {
+        match &self.core.radios[radio.index()].cell {
             Cell::AdHoc(_) | Cell::Wlan => None,
             Cell::AccessPoint { .. } => Some(radio),
             Cell::Station(station) => station.joined,
@@ -181,7 +69,7 @@ impl Medium {
 
     /// True if, by cell membership, one radio accepts data of the other.
     pub(super) fn belongs(&self, from: u32, to: u32) -> bool {
-        let cell = |radio: u32| &self.radios[radio as usize].cell;
+        let cell = |radio: u32| &self.core.radios[radio as usize].cell;
         match (cell(from), cell(to)) {
             (Cell::AdHoc(one), Cell::AdHoc(other)) => one.ssid == other.ssid,
             (Cell::AccessPoint { .. }, Cell::Station(station)) => station.joined == Some(RadioId(from)),
@@ -200,10 +88,10 @@ impl Medium {
         if !self.belongs(sending.from, number(index)) {
             return Course::Ignore;
         }
-        match &self.radios[index].cell {
+        match &self.core.radios[index].cell {
             Cell::AdHoc(_) => Course::Deliver,
             Cell::Station(_) => {
-                let own = octets.get(6..12) == Some(&self.radios[index].settings.mac[..]);
+                let own = octets.get(6..12) == Some(&self.core.radios[index].settings.mac[..]);
                 if own { Course::Ignore } else { Course::Deliver }
             }
             Cell::AccessPoint { .. } => match self.address(RadioId(number(index)), octets) {
@@ -217,12 +105,12 @@ impl Medium {
 
     /// Initialises a radio's membership of its cell.
     pub(super) fn enlist(&mut self, index: usize) {
-        match &self.radios[index].cell {
+        match &self.core.radios[index].cell {
             Cell::AdHoc(_) => self.take_turns(index),
             Cell::AccessPoint { beacon, .. } => {
                 let interval = beacon.nanos();
-                let phase = self.radios[index].random.below(interval);
-                self.next_beacon(index, self.now + Span::from_nanos(phase));
+                let phase = self.core.radios.awake(index).random.below(interval);
+                self.next_beacon(index, self.core.now + Span::from_nanos(phase));
             }
             Cell::Station(_) => self.timer(index, Span::ZERO),
             Cell::Wlan => {}
@@ -231,12 +119,12 @@ impl Medium {
 
     fn next_beacon(&mut self, index: usize, at: Instant) {
         let radio = number(index);
-        self.calendar.push(at, Class::Timer, radio, Event::Beacon { radio });
+        self.core.calendar.push(at, Class::Timer, radio, Event::Beacon { radio });
     }
 
     /// Starts the beacons of a member of a named independent cell.
     fn take_turns(&mut self, index: usize) {
-        let Cell::AdHoc(cell) = &mut self.radios[index].cell else { return };
+        let Cell::AdHoc(cell) = self.core.radios.cell(index) else { return };
         if !cell.ssid.is_empty() && !core::mem::replace(&mut cell.turns, true) {
             self.next_turn(index);
         }
@@ -244,19 +132,19 @@ impl Medium {
 
     /// Draws the delay after the next beacon time of the independent cell.
     fn next_turn(&mut self, index: usize) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         let Cell::AdHoc(cell) = &radio.cell else { return };
         let beacon = cell.beacon.nanos();
-        let due = Instant::from_nanos((self.now.nanos() / beacon + 1) * beacon);
-        let slots = radio.random.below(2 * u64::from(radio.phy.cw_min) + 1);
-        let delay = radio.slot * slots;
+        let due = Instant::from_nanos((self.core.now.nanos() / beacon + 1) * beacon);
+        let slots = radio.random.below(2 * u64::from(radio.layer.phy.cw_min) + 1);
+        let delay = radio.layer.slot * slots;
         self.next_beacon(index, due + delay);
     }
 
     /// Makes a station leave its network and look for another, or moves a member of an independent
     /// cell to another cell.
     pub(super) fn seek(&mut self, index: usize, name: &str) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         match (&mut radio.settings.membership, &mut radio.cell) {
             (Membership::Station(roaming), Cell::Station(station)) => {
                 name.clone_into(&mut roaming.ssid);
@@ -277,11 +165,11 @@ impl Medium {
 
     /// Handles a beacon timer.
     pub(super) fn beacon(&mut self, index: usize, outside: &mut impl Outside) {
-        let now = self.now;
+        let now = self.core.now;
         self.wake(index);
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         // A beacon that is still queued replaces the next one.
-        let waits = radio.lanes[0].queue.iter().any(|waiting| waiting.kind == Kind::Beacon);
+        let waits = radio.contention.lanes[0].queue.iter().any(|waiting| waiting.kind == Kind::Beacon);
         let fit = radio.switched_on && !radio.away && !waits;
         match &mut radio.cell {
             Cell::AccessPoint { beacon, .. } => {
@@ -306,13 +194,13 @@ impl Medium {
 
     /// Returns true once for a station that was told to look for another network.
     pub(super) fn leaves(&mut self, index: usize) -> bool {
-        let Cell::Station(station) = &mut self.radios[index].cell else { return false };
+        let Cell::Station(station) = self.core.radios.cell(index) else { return false };
         core::mem::take(&mut station.leaving)
     }
 
     /// True for a station that awaits an association response.
     pub(super) fn is_asking(&self, index: usize) -> bool {
-        matches!(&self.radios[index].cell, Cell::Station(station) if station.asking.is_some())
+        matches!(&self.core.radios[index].cell, Cell::Station(station) if station.asking.is_some())
     }
 
     /// Disassociates a station and starts a scan.
@@ -322,8 +210,8 @@ impl Medium {
     }
 
     fn look_for_network(&mut self, index: usize, outside: &mut impl Outside) {
-        let now = self.now;
-        let radio = &mut self.radios[index];
+        let now = self.core.now;
+        let radio = self.core.radios.awake(index);
         let hopping = radio.hops.as_ref().map(|hops| vec![hops.channel(now)]);
         let Cell::Station(station) = &mut radio.cell else { return };
         station.asking = None;
@@ -340,13 +228,13 @@ impl Medium {
 
     /// Decides whether a station that is not scanning should start to scan.
     pub(super) fn roam(&mut self, index: usize, outside: &mut impl Outside) {
-        let Cell::Station(station) = &self.radios[index].cell else { return };
+        let Cell::Station(station) = &self.core.radios[index].cell else { return };
         if station.asking.is_some() {
             // No response: it has left its old access point and found no new one.
             return self.start_over(index, outside);
         }
         let lost = Span::from_nanos(station.roaming.lost_ns) + self.absence(index);
-        let silent = self.now.since(station.beacon_at);
+        let silent = self.core.now.since(station.beacon_at);
         let faint = station.power_dbm < station.roaming.leave_dbm;
         if station.joined.is_some() && !faint && silent < lost {
             return self.timer(index, lost.saturating_sub(silent));
@@ -356,18 +244,18 @@ impl Medium {
 
     /// Resumes normal operation after a scan that the node requested.
     pub(super) fn go_on(&mut self, index: usize) {
-        let Cell::Station(station) = &mut self.radios[index].cell else { return };
+        let Cell::Station(station) = self.core.radios.cell(index) else { return };
         // No beacon could be received during the scan.
-        station.beacon_at = self.now;
+        station.beacon_at = self.core.now;
         let pause = if station.joined.is_some() { station.roaming.lost_ns } else { 0 };
         self.timer(index, Span::from_nanos(pause));
     }
 
     /// Selects an access point after a station's scan.
     pub(super) fn decide(&mut self, index: usize, found: &[Sighting], outside: &mut impl Outside) {
-        let Cell::Station(station) = &mut self.radios[index].cell else { return };
+        let Cell::Station(station) = self.core.radios.cell(index) else { return };
         let fits = |seen: &&Sighting| seen.access_point && seen.ssid == station.roaming.ssid;
-        let silent = self.now.since(station.beacon_at) >= Span::from_nanos(station.roaming.lost_ns);
+        let silent = self.core.now.since(station.beacon_at) >= Span::from_nanos(station.roaming.lost_ns);
         let seen = |old: &RadioId| !silent || found.iter().filter(fits).any(|seen| seen.radio == *old);
         let old = station.joined.filter(seen);
         let best = found.iter().filter(fits).max_by(|a, b| a.signal_dbm.total_cmp(&b.signal_dbm));
@@ -377,8 +265,9 @@ impl Medium {
             _ => best.is_none() && old.is_some(),
         };
         if let (true, Some(old)) = (stays, old) {
-            let channel = self.reach.places[old.index()].channel;
-            return self.settle_with(index, old, channel, home.map(|seen| seen.signal_dbm));
+            let channel = self.core.reach.places[old.index()].channel;
+            let power_dbm = home.map(|seen| seen.signal_dbm);
+            return self.settle_with(index, old, channel, power_dbm, outside);
         }
         let Some(best) = best else {
             self.abandon(index, outside);
@@ -395,50 +284,60 @@ impl Medium {
     /// Drops the queued frames of a station without an access point.
     fn abandon(&mut self, index: usize, outside: &mut impl Outside) {
         let id = RadioId(number(index));
-        for other in 0..self.radios.len() {
-            if let Cell::AccessPoint { stations, .. } = &mut self.radios[other].cell {
+        for other in 0..self.core.radios.len() {
+            if let Cell::AccessPoint { stations, .. } = self.core.radios.cell(other) {
                 stations.remove(&id.0);
                 self.station_returns(other, id, false, outside);
             }
         }
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         if let Cell::Station(station) = &mut radio.cell {
             station.joined = None;
         }
-        for lane in &mut radio.lanes {
+        for lane in &mut radio.contention.lanes {
             for waiting in core::mem::take(&mut lane.queue) {
                 if waiting.kind == Kind::Data {
                     radio.waiting -= 1;
-                    waiting.discard(id, self.now, Why::NotAssociated, outside);
+                    waiting.discard(id, self.core.now, Why::NotAssociated, outside);
                 } else {
                     lane.queue.push_back(waiting);
                 }
             }
         }
         radio.set_access();
-        self.timers.set(index, self.radios[index].next_at());
+        self.core.arm(index);
+        self.move_windows(index, outside);
     }
 
     /// Associates a station with an access point; queued frames go there.
-    fn settle_with(&mut self, index: usize, home: RadioId, channel: Channel, power_dbm: Option<f64>) {
+    fn settle_with(
+        &mut self,
+        index: usize,
+        home: RadioId,
+        channel: Channel,
+        power_dbm: Option<f64>,
+        outside: &mut impl Outside,
+    ) {
         self.retune(index, channel);
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         let Cell::Station(station) = &mut radio.cell else { return };
         if station.asking.take().is_some() {
             station.network = station.asked_network;
         }
         station.joined = Some(home);
-        station.beacon_at = self.now;
+        station.beacon_at = self.core.now;
         station.power_dbm = power_dbm.unwrap_or(station.power_dbm);
         let pause = Span::from_nanos(station.roaming.lost_ns);
         // After a scan, do not scan again at once.
-        station.content_until = self.now + pause;
-        for waiting in radio.lanes.iter_mut().flat_map(|lane| &mut lane.queue) {
+        station.content_until = self.core.now + pause;
+        radio.number_for(home);
+        for waiting in radio.contention.lanes.iter_mut().flat_map(|lane| &mut lane.queue) {
             if waiting.kind == Kind::Data {
                 waiting.to = To::Radio(home);
             }
         }
         let next = if radio.ordered.is_some() { Span::ZERO } else { pause };
+        self.move_windows(index, outside);
         self.come_back(index);
         self.timer(index, next);
     }

@@ -18,129 +18,26 @@
 //! ignores those to other addresses. Answers to virtual MACs of Ethernet radios are the entries of
 //! their scan results.
 
-use super::Card;
-use super::schedule::VISIT;
 use crate::calendar::Class;
 use crate::frame::Frame;
 use crate::math;
-use crate::medium::air::Sending;
-use crate::medium::header::{Header, Type, flag};
-use crate::medium::management::Management;
+use crate::medium::card::state::{Found, PENDING, Probe, VISIT};
+use crate::medium::outside::Outside;
 use crate::medium::phy::Channel;
-use crate::medium::radio::{Kind, RadioId};
-use crate::medium::reach::Heard;
-use crate::medium::scan::Sighting;
-use crate::medium::wlan::{Attempt, RxStatus, TxRequest, TxStatus, dbm};
-use crate::medium::{Event, Medium, Outside};
+use crate::medium::radio::scan_state::Sighting;
+use crate::medium::signal::{Heard, Sending};
+use crate::medium::types::{Kind, RadioId};
+use crate::medium::wlan::header::{Header, Type, flag};
+use crate::medium::wlan::management::Management;
+use crate::medium::wlan::status::{Attempt, RxStatus, TxRequest, TxStatus, dbm};
+use crate::medium::{Event, Medium};
 use crate::time::{Instant, Span};
 
 /// Most frames that a card remembers; the oldest makes room.
 const MAX_FOUND: usize = 256;
 
-/// How long a request of a stack is taken for unanswered. A visit begins within a dwell time and a
-/// switch, 41 ms by default.
-const PENDING: Span = Span::from_millis(100);
-
 /// First octet of a probe request.
 const PROBE_REQUEST: u8 = 0x40;
-
-/// What a card knows from scans.
-#[derive(Default)]
-pub(super) struct Results {
-    found: Vec<Found>,
-    surveys: Vec<Survey>,
-    /// Octets of the frame at hand.
-    scratch: Vec<u8>,
-}
-
-/// The last beacon or probe response of a network on a channel.
-struct Found {
-    octets: Vec<u8>,
-    sighting: Sighting,
-    /// The network is encrypted: none that an Ethernet radio reports.
-    private: bool,
-    beacon: bool,
-    status: RxStatus,
-    at: Instant,
-}
-
-/// A scan of a channel for all networks.
-struct Survey {
-    channel: Channel,
-    /// When its answers are complete.
-    ready: Instant,
-}
-
-/// A probe request of a stack.
-pub(super) struct Probe {
-    channel: Channel,
-    /// The network that it names; empty for all.
-    ssid: Vec<u8>,
-    /// The address that the stack uses.
-    address: [u8; 6],
-    asked: Instant,
-    sent: Option<Instant>,
-    /// Merged: the answers to another virtual MAC are passed on.
-    shared: bool,
-}
-
-impl Probe {
-    /// True if it has still to be sent.
-    pub(super) fn waits(&self, now: Instant) -> bool {
-        self.sent.is_none() && !self.shared && self.is_open(now)
-    }
-
-    /// True if its answers may still come.
-    fn is_open(&self, now: Instant) -> bool {
-        self.sent.map_or(now.since(self.asked) < PENDING, |sent| now.since(sent) < VISIT)
-    }
-}
-
-impl Card {
-    fn scan_age(&self) -> Span {
-        Span::from_nanos(self.settings.scan_age_ns)
-    }
-
-    /// True if the cache answers a request for networks called `ssid`, or for all.
-    fn knows(&self, channel: Channel, ssid: &[u8], now: Instant) -> bool {
-        let limit = self.scan_age();
-        if limit == Span::ZERO {
-            return false;
-        }
-        if ssid.is_empty() {
-            let fresh = |survey: &Survey| survey.ready <= now && now.since(survey.ready) <= limit;
-            return self.results.surveys.iter().any(|one| one.channel == channel && fresh(one));
-        }
-        let named = |one: &&Found| one.sighting.ssid.as_bytes() == ssid;
-        self.results.fresh(channel, now, limit).any(|one| named(&one))
-    }
-
-    /// Records that the answers to a scan of a channel for all networks are complete at `ready`.
-    fn surveyed(&mut self, channel: Channel, ready: Instant) {
-        let surveys = &mut self.results.surveys;
-        surveys.retain(|survey| survey.channel != channel);
-        surveys.push(Survey { channel, ready });
-    }
-
-    /// Handles the departure from the present channel: answers that were still to come are missed.
-    pub(super) fn ends_surveys(&mut self, now: Instant) {
-        let Some(channel) = self.tuned else { return };
-        self.results.surveys.retain(|survey| survey.channel != channel || survey.ready <= now);
-    }
-
-    fn count_answer(&mut self, age: Span) {
-        self.counts.scan_results += 1;
-        self.counts.scan_age_ns += age.nanos();
-        self.counts.scan_oldest_ns = self.counts.scan_oldest_ns.max(age.nanos());
-    }
-}
-
-impl Results {
-    /// Frames received on a channel at most `limit` ago.
-    fn fresh(&self, channel: Channel, now: Instant, limit: Span) -> impl Iterator<Item = &Found> {
-        self.found.iter().filter(move |one| one.sighting.channel == channel && now.since(one.at) <= limit)
-    }
-}
 
 impl Medium {
     /// Answers a probe request of a stack without sending it, if possible; false if it has to be
@@ -163,7 +60,7 @@ impl Medium {
         let Some(Management::ProbeRequest(ssid)) = Management::parse(header.subtype(), body) else {
             return false;
         };
-        let (now, ssid) = (self.now, ssid.to_vec());
+        let (now, ssid) = (self.core.now, ssid.to_vec());
         let state = &mut self.cards[card];
         state.counts.scans_asked += 1;
         let known = state.knows(channel, &ssid, now);
@@ -220,7 +117,7 @@ impl Medium {
         outside.copied(&made, 1);
         let radio = u32::try_from(index).unwrap_or(u32::MAX);
         let event = Event::DeliverWlan { radio, frame: made, status: one.status };
-        self.calendar.push(at, Class::Arrival, radio, event);
+        self.core.calendar.push(at, Class::Arrival, radio, event);
     }
 
     /// Remembers a received beacon or probe response, and passes it to virtual MACs whose scans
@@ -289,8 +186,8 @@ impl Medium {
             signal_dbm: 10.0 * math::log10(ear.power),
             age: Span::ZERO,
         };
-        let sent = &self.radios[sending.from as usize].phy.rates[usize::from(sending.rate)];
-        let phy = self.radios[ear.radio as usize].phy;
+        let sent = &self.core.radios[sending.from as usize].layer.phy.rates[usize::from(sending.rate)];
+        let phy = self.layer_on(ear.radio as usize, sending.channel);
         let status = RxStatus {
             mhz: sending.channel.mhz,
             rate: phy.rate_index(u64::from(sent.bits_per_second)).unwrap_or(0),
@@ -329,7 +226,7 @@ impl Medium {
             return;
         }
         let channel = sending.channel;
-        let (now, state) = (self.now, &mut self.cards[card]);
+        let (now, state) = (self.core.now, &mut self.cards[card]);
         let member = state.members.iter_mut().find(|member| member.radio as usize == index);
         let probe = member.and_then(|member| member.probe.as_mut());
         let Some(probe) = probe.filter(|probe| probe.channel == channel && !probe.shared) else { return };
@@ -348,12 +245,12 @@ impl Medium {
         ssid: &str,
     ) -> Option<Vec<Sighting>> {
         let card = self.card_of(index)?;
-        let now = self.now;
+        let now = self.core.now;
         let state = &self.cards[card];
         let known = state.knows(channel, ssid.as_bytes(), now);
         let merged = !known
             && self.siblings(index).any(|other| {
-                let scan = self.radios[other].scan.as_ref();
+                let scan = self.core.radios[other].scan.as_ref();
                 scan.is_some_and(|scan| scan.channel() == Some(channel))
             });
         let state = &mut self.cards[card];
@@ -375,7 +272,7 @@ impl Medium {
     /// Records that a radio's scan of a channel for all networks is complete.
     pub(in crate::medium) fn step_done(&mut self, index: usize, channel: Channel) {
         if let Some(card) = self.card_of(index) {
-            let now = self.now;
+            let now = self.core.now;
             self.cards[card].surveyed(channel, now);
         }
     }

@@ -11,49 +11,31 @@
 //! virtual MAC takes at most every second turn from the others. A visit gives way to another one
 //! after 20 ms.
 
-use super::doze::Sleep;
 use crate::calendar::Class;
+use crate::medium::card::state::{Phase, Sleep, VISIT};
+use crate::medium::outside::Outside;
 use crate::medium::phy::Channel;
-use crate::medium::{Event, Medium, Outside};
+use crate::medium::{Event, Medium};
 use crate::time::{Instant, Span};
 
 /// Longest wait for the announcements that stations doze.
 const ANNOUNCING: Span = Span::from_millis(10);
 
-/// Time that a visit has at least: the answers to a probe request arrive within it.
-pub(super) const VISIT: Span = Span::from_millis(20);
-
-/// What a card does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Only its present channel is needed.
-    Stays,
-    /// Serves its channel until the end of the dwell time.
-    Dwells,
-    /// Leaves its channel at once: it is not needed any more, or a scan needs another one.
-    Called,
-    /// Leaves for this channel as soon as all stations have told their access points; after the
-    /// limit of the wait, as soon as no exchange is under way.
-    Leaves(Channel, Instant),
-    /// Switches to this channel.
-    Switches(Channel),
-}
-
 impl Medium {
     /// The channel that a virtual MAC needs.
     fn needs(&self, card: usize, place: usize) -> Option<Channel> {
         let member = &self.cards[card].members[place];
-        let radio = &self.radios[member.radio as usize];
+        let radio = &self.core.radios[member.radio as usize];
         let known = member.visits || member.home.is_some() || radio.wideband.is_none();
-        (radio.switched_on && known).then(|| self.reach.places[member.radio as usize].channel)
+        (radio.switched_on && known).then(|| self.core.reach.places[member.radio as usize].channel)
     }
 
     /// True if a virtual MAC scans, or asks to join a network.
     pub(super) fn is_visitor(&self, card: usize, place: usize) -> bool {
         let member = &self.cards[card].members[place];
         let index = member.radio as usize;
-        let elsewhere = member.visits && member.home != Some(self.reach.places[index].channel);
-        elsewhere || self.radios[index].scan.is_some() || self.is_asking(index)
+        let elsewhere = member.visits && member.home != Some(self.core.reach.places[index].channel);
+        elsewhere || self.core.radios[index].scan.is_some() || self.is_asking(index)
     }
 
     /// The member and the channel to serve after the present channel; `None` if no other is needed.
@@ -81,7 +63,7 @@ impl Medium {
             return;
         }
         if let Some(at) = self.called_at(card) {
-            self.enter(card, Phase::Called, at.since(self.now));
+            self.enter(card, Phase::Called, at.since(self.core.now));
         } else if state.phase == Phase::Stays {
             let dwell = Span::from_nanos(state.settings.dwell_ns);
             self.enter(card, Phase::Dwells, dwell);
@@ -95,11 +77,11 @@ impl Medium {
         let state = &self.cards[card];
         let here = |place: &usize| self.needs(card, *place) == state.tuned;
         if !(0..state.members.len()).any(|place| here(&place)) {
-            return Some(self.now);
+            return Some(self.core.now);
         }
         let visitors = (0..state.members.len()).filter(here).filter(|&place| self.is_visitor(card, place));
         let since = visitors.map(|place| state.members[place].listens_from.max(state.since)).max();
-        let ripe = since.map_or(self.now, |since| self.now.max(since + VISIT));
+        let ripe = since.map_or(self.core.now, |since| self.core.now.max(since + VISIT));
         (visits && !state.protected).then_some(ripe)
     }
 
@@ -115,7 +97,12 @@ impl Medium {
         state.phase = phase;
         state.epoch = state.epoch.wrapping_add(1);
         let (number, epoch) = (u32::try_from(card).unwrap_or(u32::MAX), state.epoch);
-        self.calendar.push(self.now + span, Class::Timer, number, Event::Card { card: number, epoch });
+        self.core.calendar.push(
+            self.core.now + span,
+            Class::Timer,
+            number,
+            Event::Card { card: number, epoch },
+        );
     }
 
     /// Handles the timer of a card.
@@ -126,8 +113,8 @@ impl Medium {
         }
         match self.cards[card].phase {
             Phase::Stays => {}
-            Phase::Called if self.called_at(card).is_none_or(|at| at > self.now) => {
-                let gone = self.now.since(self.cards[card].since);
+            Phase::Called if self.called_at(card).is_none_or(|at| at > self.core.now) => {
+                let gone = self.core.now.since(self.cards[card].since);
                 let dwell = Span::from_nanos(self.cards[card].settings.dwell_ns);
                 self.enter(card, Phase::Dwells, dwell.saturating_sub(gone));
             }
@@ -153,10 +140,10 @@ impl Medium {
             let tuned = self.cards[card].tuned;
             let member = &mut self.cards[card].members[place];
             let index = member.radio as usize;
-            let here = tuned == Some(self.reach.places[index].channel);
+            let here = tuned == Some(self.core.reach.places[index].channel);
             let away = member.visits && member.home.is_none_or(|home| tuned != Some(home));
-            let waits = !whole && member.probe.as_ref().is_some_and(|probe| probe.waits(self.now));
-            if !(here && away) || waits || self.radios[index].engaged() {
+            let waits = !whole && member.probe.as_ref().is_some_and(|probe| probe.waits(self.core.now));
+            if !(here && away) || waits || self.core.radios[index].engaged() {
                 continue;
             }
             member.visits = false;
@@ -168,7 +155,7 @@ impl Medium {
 
     /// Prepares to leave the present channel.
     fn leave(&mut self, card: usize, channel: Channel, outside: &mut impl Outside) {
-        self.enter(card, Phase::Leaves(channel, self.now + ANNOUNCING), ANNOUNCING);
+        self.enter(card, Phase::Leaves(channel, self.core.now + ANNOUNCING), ANNOUNCING);
         self.announce(card, outside);
         self.depart(card);
     }
@@ -177,17 +164,17 @@ impl Medium {
     pub(super) fn depart(&mut self, card: usize) {
         let Phase::Leaves(channel, limit) = self.cards[card].phase else { return };
         let members = &self.cards[card].members;
-        let engaged = members.iter().any(|member| self.radios[member.radio as usize].engaged());
+        let engaged = members.iter().any(|member| self.core.radios[member.radio as usize].engaged());
         let announcing = members.iter().any(|member| member.sleep == Sleep::Announcing);
-        if engaged || (announcing && self.now < limit) {
+        if engaged || (announcing && self.core.now < limit) {
             return;
         }
         self.stop_announcing(card);
-        let now = self.now;
+        let now = self.core.now;
         let state = &mut self.cards[card];
         state.ends_surveys(now);
         for member in &mut state.members {
-            if state.tuned == Some(self.reach.places[member.radio as usize].channel) {
+            if state.tuned == Some(self.core.reach.places[member.radio as usize].channel) {
                 member.listened += now.since(state.since.max(member.listens_from));
             }
         }
@@ -209,7 +196,7 @@ impl Medium {
             .all(|place| self.is_visitor(card, place));
         let state = &mut self.cards[card];
         state.tuned = Some(channel);
-        state.since = self.now;
+        state.since = self.core.now;
         state.protected = core::mem::replace(&mut state.visiting, visiting) && !visiting;
         state.counts.visits += u64::from(visiting);
         state.turn = served.unwrap_or(state.turn);
@@ -238,7 +225,7 @@ impl Medium {
     /// Begins to measure how long a scan listens on a channel.
     pub(in crate::medium) fn begin_listening(&mut self, index: usize) {
         let Some(card) = self.card_of(index) else { return };
-        let now = self.now;
+        let now = self.core.now;
         let member = self.cards[card].members.iter_mut().find(|member| member.radio as usize == index);
         if let Some(member) = member {
             (member.listened, member.listens_from) = (Span::ZERO, now);
@@ -252,8 +239,9 @@ impl Medium {
         let Some(member) = state.members.iter().find(|m| m.radio as usize == index) else {
             return Span::ZERO;
         };
-        let here = state.tuned == Some(self.reach.places[index].channel);
-        let lately = if here { self.now.since(state.since.max(member.listens_from)) } else { Span::ZERO };
+        let here = state.tuned == Some(self.core.reach.places[index].channel);
+        let lately =
+            if here { self.core.now.since(state.since.max(member.listens_from)) } else { Span::ZERO };
         dwell.saturating_sub(member.listened + lately)
     }
 }

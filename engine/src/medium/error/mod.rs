@@ -15,7 +15,7 @@ pub use nist::Nist;
 pub use spread::Spread;
 pub use table::Table;
 
-use super::phy::{Coding, Modulation, Phy};
+use super::phy::{Coding, Ht, Modulation, Phy};
 use crate::math;
 
 /// Probability that bits are received without error.
@@ -140,13 +140,19 @@ impl Decoder {
     /// Tabulates `model` for ratios in the noise bandwidth of the layer; between points, 0.05 dB apart, the logarithm is interpolated.
     #[must_use]
     pub fn new(model: &dyn ErrorModel, phy: &Phy) -> Self {
-        let curve = |(modulation, coding): (Modulation, Coding)| {
-            let scale = f64::from(phy.bandwidth_hz) / f64::from(modulation.bandwidth_hz());
+        let curve = |(modulation, coding): (Modulation, Coding), streams: u8| {
+            // A subcarrier of OFDM has the ratio of the whole band; each stream has its share of the power.
+            let band = if modulation.is_spread() { modulation.bandwidth_hz() } else { phy.bandwidth_hz };
+            let scale = f64::from(phy.bandwidth_hz) / f64::from(band) / f64::from(streams);
             Curve::new(&Scaled { model, scale }, modulation, coding)
         };
         Self {
-            payload: phy.rates.iter().map(|rate| curve((rate.modulation, rate.coding))).collect(),
-            header: phy.rates.iter().map(|rate| curve(rate.header)).collect(),
+            payload: phy
+                .rates
+                .iter()
+                .map(|rate| curve((rate.modulation, rate.coding), rate.ht.map_or(1, Ht::streams)))
+                .collect(),
+            header: phy.rates.iter().map(|rate| curve(rate.header, 1)).collect(),
         }
     }
 
@@ -202,8 +208,9 @@ mod tests {
                 for step in 0..2000 {
                     let ratio = math::linear(-10.0 + f64::from(step) * 0.02);
                     // The noise of 802.11bg is that of 20 MHz, and the model of its CCK counts 22 MHz.
-                    let both = phy.name == "802.11bg" && rate.modulation.is_spread();
+                    let both = phy.decodes(true) && phy.decodes(false) && rate.modulation.is_spread();
                     let counted = if both { ratio * 20.0 / 22.0 } else { ratio };
+                    let counted = counted / f64::from(rate.ht.map_or(1, Ht::streams));
                     let direct = math::exp(Standard.ln_bit(rate.modulation, rate.coding, counted) * 12_000.0);
                     let tabled = math::exp(decoder.payload(index, ratio, 12_000.0));
                     assert!(

@@ -64,6 +64,26 @@ fn raw(modulation: Modulation, s: f64) -> f64 {
     }
 }
 
+/// Weights of Haccoun and Begin; a test computes them from the trellis of the code with the puncturing
+/// of 802.11-2020, 19.3.11.6.
+const FIVE_SIXTHS: Spectrum = (
+    4,
+    1,
+    5.0,
+    &[
+        92.0,
+        528.0,
+        8694.0,
+        79_453.0,
+        792_114.0,
+        7_375_573.0,
+        67_884_974.0,
+        610_875_423.0,
+        5_427_275_376.0,
+        47_664_215_639.0,
+    ],
+);
+
 impl ErrorModel for Nist {
     fn ln_bit(&self, modulation: Modulation, coding: Coding, ratio: f64) -> f64 {
         let p = raw(modulation, ratio.max(0.0));
@@ -72,6 +92,7 @@ impl ErrorModel for Nist {
             Coding::Half => HALF,
             Coding::TwoThirds => TWO_THIRDS,
             Coding::ThreeQuarters => THREE_QUARTERS,
+            Coding::FiveSixths => FIVE_SIXTHS,
         };
         let d = (4.0 * p * (1.0 - p)).sqrt();
         let sum: f64 = (0..).zip(spectrum).map(|(n, a)| a * d.powi(least + step * n)).sum();
@@ -89,6 +110,80 @@ mod tests {
         let rate = &A.rates[rate];
         let bits = f64::from(1534 * 8 + 22);
         1.0 - math::exp(Nist.ln_bit(rate.modulation, rate.coding, math::linear(db)) * bits)
+    }
+
+    /// Weights of the information bits of all paths that leave the state zero in one period of the
+    /// puncturing pattern and come back, by distance from `least` on. `kept` says for each input of
+    /// the period which of the two outputs (133, 171) are sent.
+    fn weights(kept: &[[bool; 2]], least: usize, count: usize) -> Vec<f64> {
+        const MEMORY: u32 = 6;
+        let longest = least + count;
+        let mut found = vec![0.0; longest];
+        for start in 0..kept.len() {
+            // By state and distance: the number of paths, and the sum of their input weights.
+            let mut paths = vec![vec![(0.0, 0.0); longest]; 1 << MEMORY];
+            for step in 0..2_000 {
+                let mut next = vec![vec![(0.0, 0.0); longest]; 1 << MEMORY];
+                let phase = kept[(start + step) % kept.len()];
+                for (state, here) in paths.iter().enumerate() {
+                    for input in 0..2usize {
+                        // A path leaves zero once, with its first input, and ends when it is back.
+                        if (step == 0) != (state == 0) || (step == 0 && input == 0) {
+                            continue;
+                        }
+                        // The newest bit is the highest of the register.
+                        let register = input << MEMORY | state;
+                        let output = |polynomial: usize| (register & polynomial).count_ones() as usize & 1;
+                        let distance =
+                            usize::from(phase[0]) * output(0o133) + usize::from(phase[1]) * output(0o171);
+                        for before in 0..longest.saturating_sub(distance) {
+                            let (number, sum) = if step == 0 {
+                                (f64::from(u8::from(before == 0)), 0.0)
+                            } else {
+                                here[before]
+                            };
+                            if number > 0.0 {
+                                let into = &mut next[register >> 1][before + distance];
+                                into.0 += number;
+                                into.1 += sum + if input == 1 { number } else { 0.0 };
+                            }
+                        }
+                    }
+                }
+                for (sum, arrived) in found.iter_mut().zip(&mut next[0]) {
+                    *sum += arrived.1;
+                    *arrived = (0.0, 0.0);
+                }
+                paths = next;
+                if paths.iter().flatten().all(|path| path.0 == 0.0) {
+                    break;
+                }
+            }
+        }
+        assert!(found[..least].iter().all(|&weight| weight == 0.0), "{found:?}");
+        found[least..].to_vec()
+    }
+
+    #[test]
+    fn weights_of_the_codes_follow_from_their_trellis() {
+        let (both, first, second) = ([true, true], [true, false], [false, true]);
+        for ((least, step, _, published), kept) in [
+            (HALF, &[both][..]),
+            (TWO_THIRDS, &[both, first][..]),
+            (THREE_QUARTERS, &[both, first, second][..]),
+            (FIVE_SIXTHS, &[both, first, second, first, second][..]),
+        ] {
+            let least = usize::try_from(least).expect("small");
+            let step = usize::try_from(step).expect("small");
+            let computed = weights(kept, least, 1 + step * (published.len() - 1));
+            let computed: Vec<f64> = computed.into_iter().step_by(step).collect();
+            // From twice the least distance on, the published weights of punctured codes count two paths
+            // within one period as one more.
+            let alone = published.len().min(least.div_ceil(step));
+            assert_eq!(computed[..alone], published[..alone], "{}", kept.len());
+            let close = |(one, two): (&f64, &f64)| (one / two - 1.0).abs() < 0.01;
+            assert!(computed.iter().zip(published).all(close), "{computed:?}");
+        }
     }
 
     #[test]

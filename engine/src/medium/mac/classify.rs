@@ -1,9 +1,10 @@
 //! Classification of Ethernet frames: length on the air and access category.
 
-use crate::medium::phy::Phy;
-use crate::medium::radio::Lane;
-use crate::time::Span;
 use std::collections::VecDeque;
+
+use crate::medium::mac::lane::{Countdown, Lane};
+use crate::medium::phy::Phy;
+use crate::time::Span;
 
 /// Octets of the 802.11 header of data between two stations.
 pub(super) const DATA_HEADER: u32 = 24;
@@ -46,20 +47,30 @@ pub(super) fn category(octets: &[u8]) -> usize {
 /// Traffic identifier of an Ethernet frame: the user priority of its access category that is
 /// usual for it (802.11-2020 table 10-1).
 pub(in crate::medium) fn priority(octets: &[u8]) -> u8 {
-    [6, 5, 0, 1][category(octets)]
+    PRIORITIES[category(octets)]
 }
 
-/// The lanes of a radio: one for DCF, four for EDCA with the default parameters of 802.11-2020
-/// table 9-155 (opportunities: 802.11b's where the window starts at 31, else those of OFDM).
+/// The user priorities of the lanes.
+pub(in crate::medium) const PRIORITIES: [u8; 4] = [6, 5, 0, 1];
+
+/// The lanes of a radio: one for DCF, four for EDCA with its default parameters.
+///
+/// AIFSN and windows: 802.11-2020 table 9-155. Limits of transmission opportunities: Wi-Fi
+/// Multimedia and 802.11-2012 table 8-105, for OFDM 1.504 ms (voice), 3.008 ms (video) and one frame
+/// (others), with the window of 802.11b 3.264 ms, 6.016 ms and one frame. They are the ones in use:
+/// `hostapd` announces those of OFDM. From 802.11-2016 on the table has others, for OFDM 2.080 ms,
+/// 4.096 ms, and 2.528 ms for best effort and background too.
 pub(in crate::medium) fn lanes(phy: &Phy, slot: Span, qos: bool) -> Vec<Lane> {
     let lane = |aifsn: u64, cw_min: u16, cw_max: u16, txop_us: u64| Lane {
         queue: VecDeque::new(),
         aifs: phy.sifs + slot * aifsn,
+        countdown: if qos { Countdown::AtBoundaries } else { Countdown::AfterSlots },
         cw_min,
         cw_max,
         txop: Span::from_micros(txop_us),
         cw: cw_min,
         failures: 0,
+        unanswered: 0,
         backing_off: false,
         slots: 0,
         from: crate::time::Instant::ZERO,

@@ -16,10 +16,12 @@
 //! `2^ECW - 1` slots, TXOP limit in units of 32 us, 0 for one frame. A smallest window of no slot, or
 //! one above the largest, is invalid.
 
-use crate::medium::header::Header;
-use crate::medium::management::{Management, elements};
+use crate::medium::mac::lane::{AccessPoint, Countdown, Lane};
 use crate::medium::phy::Phy;
-use crate::medium::radio::{Lane, Radio, RadioId};
+use crate::medium::radio::Radio;
+use crate::medium::types::RadioId;
+use crate::medium::wlan::header::Header;
+use crate::medium::wlan::management::{Management, elements};
 use crate::medium::{Medium, mac};
 use crate::time::Span;
 
@@ -31,14 +33,6 @@ struct Access {
     cw_min: u16,
     cw_max: u16,
     txop: Span,
-}
-
-/// The access point of a station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::medium) struct AccessPoint {
-    address: [u8; 6],
-    /// Its parameter set count; `None` without parameters.
-    count: Option<u8>,
 }
 
 /// Identifier of a vendor's element, and what the value of the WMM parameter element begins with:
@@ -69,8 +63,9 @@ fn parameters(octets: &[u8]) -> Option<(u8, [Access; 4])> {
 }
 
 impl Lane {
-    fn set(&mut self, sifs: Span, slot: Span, access: Access) {
+    fn set(&mut self, sifs: Span, slot: Span, access: Access, countdown: Countdown) {
         let Access { aifsn, cw_min, cw_max, txop } = access;
+        self.countdown = countdown;
         (self.aifs, self.cw_min, self.cw_max, self.txop) = (sifs + slot * aifsn, cw_min, cw_max, txop);
         self.cw = self.cw.clamp(cw_min, cw_max);
     }
@@ -79,16 +74,21 @@ impl Lane {
 impl Radio {
     /// Contends with these parameters, or with those of DCF.
     fn contend_with(&mut self, lanes: Option<[Access; 4]>) {
-        let Phy { sifs, cw_min, cw_max, .. } = *self.phy;
+        let Phy { sifs, cw_min, cw_max, .. } = *self.layer.phy;
         let dcf = Access { aifsn: 2, cw_min, cw_max, txop: Span::ZERO };
+        let countdown = lanes.map_or(Countdown::AfterSlots, |_| Countdown::AtBoundaries);
         let lanes = lanes.unwrap_or([dcf; 4]);
-        self.lanes.iter_mut().zip(lanes).for_each(|(lane, access)| lane.set(sifs, self.slot, access));
+        let lanes = self.contention.lanes.iter_mut().zip(lanes);
+        lanes.for_each(|(lane, access)| lane.set(sifs, self.layer.slot, access, countdown));
     }
 
     /// Contends with the default parameters.
     fn contend_by_default(&mut self) {
-        for (lane, default) in self.lanes.iter_mut().zip(mac::lanes(self.phy, self.slot, true)) {
+        for (lane, default) in
+            self.contention.lanes.iter_mut().zip(mac::lanes(self.layer.phy, self.layer.slot, true))
+        {
             (lane.aifs, lane.cw_min, lane.cw_max) = (default.aifs, default.cw_min, default.cw_max);
+            lane.countdown = default.countdown;
             (lane.txop, lane.cw) = (default.txop, lane.cw.clamp(default.cw_min, default.cw_max));
         }
     }
@@ -97,7 +97,7 @@ impl Radio {
 impl Medium {
     /// Takes over the parameters that a received management frame has for the station.
     pub(in crate::medium) fn read_access_parameters(&mut self, index: usize, octets: &[u8]) {
-        let known = self.radios[index].wideband.as_ref().and_then(|wideband| wideband.access_point);
+        let known = self.core.radios[index].wideband.as_ref().and_then(|wideband| wideband.access_point);
         let concerns = match octets.first() {
             // Responses to association and reassociation.
             Some(0x10 | 0x30) => true,
@@ -113,43 +113,57 @@ impl Medium {
             (Some(Management::AssociationResponse { status: 0, .. }), _) if own => {
                 let found = parameters(&body[6..]);
                 let count = found.map(|(count, _)| count);
-                self.set_access_point(index, Some(AccessPoint { address, count }));
-                self.radios[index].contend_with(found.map(|(_, lanes)| lanes));
+                let station = header.receiver;
+                self.set_access_point(index, Some(AccessPoint { address, station, count }));
+                self.core.radios.awake(index).contend_with(found.map(|(_, lanes)| lanes));
             }
-            (Some(Management::Beacon(_)), Some(AccessPoint { address: its, count: Some(last) }))
+            (Some(Management::Beacon(_)), Some(AccessPoint { address: its, station, count: Some(last) }))
                 if its == address =>
             {
                 if let Some((count, lanes)) = parameters(&body[12..]).filter(|&(count, _)| count != last) {
-                    self.set_access_point(index, Some(AccessPoint { address, count: Some(count) }));
-                    self.radios[index].contend_with(Some(lanes));
+                    self.set_access_point(index, Some(AccessPoint { address, station, count: Some(count) }));
+                    self.core.radios.awake(index).contend_with(Some(lanes));
                 }
             }
             (Some(Management::Leave(_)), Some(its)) if its.address == address => {
-                self.forget_access_point(index)
+                self.has_left(index, its.station);
             }
             _ => {}
         }
     }
 
-    /// Returns to the default parameters if the stack sends this frame to leave its access point.
+    /// Returns to the default parameters if the stack sends this frame to leave its access point; by any
+    /// other frame the address is back.
     pub(in crate::medium) fn read_departure(&mut self, id: RadioId, header: &Header) {
         let leaves = matches!(header.control[0], 0xa0 | 0xc0);
-        let access_point = self.radios[id.index()].wideband.as_ref().and_then(|w| w.access_point);
+        let access_point = self.core.radios[id.index()].wideband.as_ref().and_then(|w| w.access_point);
         if leaves && access_point.is_some_and(|known| known.address == header.receiver) {
-            self.forget_access_point(id.index());
+            self.has_left(id.index(), header.transmitter);
+        } else if let Some(wideband) = &mut self.core.radios.awake(id.index()).wideband {
+            wideband.left.retain(|left| *left != header.transmitter);
+        }
+    }
+
+    /// Records that an address of the radio has left its network.
+    fn has_left(&mut self, index: usize, address: [u8; 6]) {
+        self.forget_access_point(index);
+        if let Some(wideband) = &mut self.core.radios.awake(index).wideband
+            && !wideband.left.contains(&address)
+        {
+            wideband.left.push(address);
         }
     }
 
     /// Returns to the default parameters if the radio has any of an access point.
     pub(in crate::medium) fn forget_access_point(&mut self, index: usize) {
-        if self.radios[index].wideband.as_ref().is_some_and(|wideband| wideband.access_point.is_some()) {
+        if self.core.radios[index].wideband.as_ref().is_some_and(|wideband| wideband.access_point.is_some()) {
             self.set_access_point(index, None);
-            self.radios[index].contend_by_default();
+            self.core.radios.awake(index).contend_by_default();
         }
     }
 
     fn set_access_point(&mut self, index: usize, access_point: Option<AccessPoint>) {
-        if let Some(wideband) = &mut self.radios[index].wideband {
+        if let Some(wideband) = &mut self.core.radios.awake(index).wideband {
             wideband.access_point = access_point;
         }
     }

@@ -1,13 +1,17 @@
-//! Frame exchanges: RTS, CTS, data, fragments, acknowledgment, and recovery.
+//! Frame exchanges: RTS, CTS, data, fragments, acknowledgment.
 //!
-//! IEEE Std 802.11-2020, 10.3.2 (acknowledgment, RTS/CTS), 10.3.4.4 (recovery and retry limits),
-//! 10.4 (fragments), 10.23.2.8 (transmission opportunities).
+//! IEEE Std 802.11-2020, 10.3.2 (acknowledgment, RTS/CTS), 10.4 (fragments), 10.23.2.8 (transmission
+//! opportunities).
 
-use crate::drop_reason::DropReason as Why;
-use crate::medium::air::Sending;
-use crate::medium::phy::{ACK_OCTETS, Channel, RTS_OCTETS};
-use crate::medium::radio::{Answer, Kind, Radio, RadioId, Stage, To, Waiting};
-use crate::medium::{Medium, Outside};
+use crate::medium::Medium;
+use crate::medium::mac::aggregate::answer_octets;
+use crate::medium::mac::lane::{Answer, Stage};
+use crate::medium::mac::waiting::Waiting;
+use crate::medium::outside::Outside;
+use crate::medium::phy::{Channel, RTS_OCTETS};
+use crate::medium::radio::Radio;
+use crate::medium::signal::Sending;
+use crate::medium::types::{Kind, RadioId, To};
 use crate::time::{Instant, Span};
 
 /// Number of a receiver in the rate control.
@@ -21,62 +25,32 @@ pub(super) fn peer(to: To) -> u32 {
 impl Medium {
     /// Handles the timer of a radio.
     pub(in crate::medium) fn fire(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
-        debug_assert!(!self.radios[index].asleep, "a radio that sleeps has no timer");
-        let radio = &mut self.radios[index];
-        if let Some(answer) = radio.answer.take_if(|answer| answer.at <= now) {
+        let radio = self.core.radios.awake(index);
+        if let Some(answer) = radio.exchange.answer.take_if(|answer| answer.at <= now) {
             if !self.misses_answer(index, &answer, outside) {
                 self.answer(index, now, answer, outside);
             }
-        } else if matches!(radio.stage, Stage::Awaiting(_, _, until, false) if until <= now) {
+        } else if matches!(radio.exchange.stage, Stage::Awaiting(_, _, until, false) if until <= now) {
             self.ack_timed_out(index, now, outside);
         } else {
             self.access(index, now, outside);
         }
-        self.timers.set(index, self.radios[index].next_at());
+        self.core.arm(index);
     }
 
     /// Handles the response time-out; a frame whose reception began in time may be the response.
     fn ack_timed_out(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
-        let radio = &mut self.radios[index];
-        let Stage::Awaiting(lane, what, until, _) = radio.stage else { return };
-        let rate = radio.lanes[usize::from(lane)].queue.front().and_then(|first| first.rate).unwrap_or(0);
+        let radio = self.core.radios.awake(index);
+        let Stage::Awaiting(lane, what, until, _) = radio.exchange.stage else { return };
+        let rate =
+            radio.contention.lanes[usize::from(lane)].queue.front().and_then(|first| first.rate).unwrap_or(0);
         let asked = if what == Kind::Cts { radio.request_rate(rate) } else { rate };
         let delay = radio.response_delay(asked);
-        let begun = radio.lock.as_ref().is_some_and(|lock| lock.at + delay <= now);
+        let begun = radio.reception.lock().is_some_and(|lock| lock.at + delay <= now);
         if begun {
-            radio.stage = Stage::Awaiting(lane, what, until, true);
+            radio.exchange.stage = Stage::Awaiting(lane, what, until, true);
         } else {
             self.unanswered(index, now, outside);
-        }
-    }
-
-    /// Handles the end of a backoff. Of several lanes the first wins; for the others it is an
-    /// internal collision.
-    fn access(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
-        let slot = self.radios[index].slot;
-        let mut winner = None;
-        for lane in 0..self.radios[index].lanes.len() {
-            let radio = &self.radios[index];
-            let contender = &radio.lanes[lane];
-            if !contender.contends(radio.away) || contender.due(slot) > now {
-                continue;
-            }
-            if winner.is_none() {
-                winner = Some(lane);
-            } else {
-                self.radios[index].lanes[lane].widen();
-                radio_back_off(&mut self.radios[index], lane);
-            }
-        }
-        match winner {
-            Some(lane) if self.radios[index].channel_asked(lane).is_some() => {
-                self.follow_request(index, lane);
-                self.radios[index].back_off(lane);
-                self.radios[index].set_access();
-            }
-            Some(lane) if self.gives_way(index, lane) => {}
-            Some(lane) => self.open(index, lane, now, outside),
-            None => self.radios[index].set_access(),
         }
     }
 
@@ -88,43 +62,55 @@ impl Medium {
         now: Instant,
         outside: &mut impl Outside,
     ) {
-        if self.radios[index].policer.is_some() && self.refuses(index, now) {
+        if self.core.radios[index].hold.policer.is_some() && self.refuses(index, now) {
             return self.refuse(index, lane, now, outside);
         }
         if self.must_defer(index, now) {
             return self.hold(index, lane);
         }
         self.look_up_receiver(index, lane);
-        let radio = &mut self.radios[index];
-        radio.lanes[lane].backing_off = false;
-        radio.txop_until = now + radio.lanes[lane].txop;
-        let waiting = &radio.lanes[lane].queue[0];
-        let (octets, _) = radio.piece(waiting);
+        let radio = self.core.radios.awake(index);
+        radio.contention.lanes[lane].backing_off = false;
+        radio.exchange.txop_until = now + radio.contention.lanes[lane].txop;
+        let chosen = self.aggregate(index, lane, now);
+        let radio = self.core.radios.awake(index);
+        let waiting = &radio.contention.lanes[lane].queue[0];
+        let octets = radio.aggregate_octets(lane).unwrap_or_else(|| radio.piece(waiting).0);
         let announces = radio.announces(waiting, octets);
-        if !announces && radio.windows.is_none() && radio.watched.is_none() {
-            return self.send_data(index, lane, now, None);
+        if !announces && radio.hold.windows.is_none() && radio.hold.watched.is_none() {
+            return self.send_data(index, lane, now, chosen);
         }
-        let addresses = waiting.mpdu.map(|mpdu| mpdu.addresses);
-        let to = waiting.to;
-        let rate = radio.data_rate(lane, now);
-        let radio = &self.radios[index];
-        if radio.windows.is_some() && self.must_wait(index, now, radio.exchange_time(lane, rate)) {
+        let rate = chosen.unwrap_or_else(|| radio.data_rate(lane, now));
+        let radio = &self.core.radios[index];
+        if radio.hold.windows.is_some() && self.must_wait(index, now, radio.exchange_time(lane, rate)) {
             return self.hold(index, lane);
         }
-        let watched = radio.watched.as_ref();
+        let watched = radio.hold.watched.as_ref();
         let outside_slots = watched.map(|slots| slots.outside(now, radio.exchange_time(lane, rate)));
         let outside_slots = outside_slots.unwrap_or(Span::ZERO);
         if outside_slots > Span::ZERO && self.refuses_slot(index, now, outside_slots) {
             return self.refuse(index, lane, now, outside);
         }
-        if !announces {
-            return self.send_data(index, lane, now, Some(rate));
+        if announces {
+            self.send_request(index, lane, now, rate);
+        } else {
+            self.send_data(index, lane, now, Some(rate));
         }
-        let radio = &mut self.radios[index];
-        radio.lanes[lane].queue[0].rate = Some(rate);
+    }
+
+    /// Sends the request-to-send of a lane's first frame, which follows at this rate.
+    fn send_request(&mut self, index: usize, lane: usize, now: Instant, rate: u8) {
+        let radio = self.core.radios.awake(index);
+        radio.contention.lanes[lane].queue[0].rate = Some(rate);
+        let waiting = &radio.contention.lanes[lane].queue[0];
+        let (to, addresses) = (waiting.to, waiting.mpdu.map(|mpdu| mpdu.addresses));
         let request = radio.request_rate(rate);
         let clear = radio.answer_time(request);
-        let duration = clear + radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
+        let (octets, answer) = match radio.aggregate_octets(lane) {
+            Some(octets) => (octets, radio.block_answer_time(rate)),
+            None => (radio.piece(waiting).0, radio.answer_time(rate)),
+        };
+        let duration = clear + radio.layer.phy.sifs + radio.airtime(rate, octets) + answer;
         radio.counts.requests += 1;
         let sending =
             Sending { addresses, ..Sending::control(index, Kind::Rts, to, request, RTS_OCTETS, duration) };
@@ -133,50 +119,59 @@ impl Medium {
 
     /// Lets a lane's first frame wait for the radio's next window, or for other slices.
     fn hold(&mut self, index: usize, lane: usize) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         radio.back_off(lane);
-        (radio.lanes[lane].deferred, radio.lanes[lane].from) = (true, Instant::NEVER);
+        (radio.contention.lanes[lane].deferred, radio.contention.lanes[lane].from) = (true, Instant::NEVER);
         radio.set_access();
-        self.timers.set(index, self.radios[index].next_at());
+        self.core.arm(index);
     }
 
     /// Sends the next fragment of a lane's first frame.
     fn send_data(&mut self, index: usize, lane: usize, now: Instant, rate: Option<u8>) {
+        let joined = self.core.radios[index].contention.lanes[lane].queue[0].joined;
+        if let Some(rate) = rate.filter(|_| joined) {
+            return self.send_aggregate(index, lane, now, rate);
+        }
         self.look_up_receiver(index, lane);
-        let radio = &mut self.radios[index];
-        let waiting = &radio.lanes[lane].queue[0];
+        let waiting = &self.core.radios[index].contention.lanes[lane].queue[0];
         let (to, kind, mpdu) = (waiting.to, waiting.kind, waiting.mpdu);
+        let numbered = kind == Kind::Data && self.agrees(index, to);
+        let radio = self.core.radios.awake(index);
         let rate = match rate {
             Some(rate) if mpdu.is_none() && to != To::Group && kind == Kind::Data => rate,
             _ => radio.data_rate(lane, now),
         };
-        let (octets, body) = radio.piece(&radio.lanes[lane].queue[0]);
-        let sequence = match radio.lanes[lane].queue[0].sequence {
+        let (octets, body) = radio.piece(&radio.contention.lanes[lane].queue[0]);
+        let sequence = match radio.contention.lanes[lane].queue[0].sequence {
             Some(sequence) => sequence,
+            None if numbered => radio.next_number(lane, to),
             None => radio.next_sequence(),
         };
-        let waiting = &radio.lanes[lane].queue[0];
+        let waiting = &radio.contention.lanes[lane].queue[0];
         let more = waiting.done + body < waiting.body;
         let unanswered = to == To::Group || mpdu.is_some_and(|mpdu| mpdu.no_ack);
         let mut duration = if unanswered { Span::ZERO } else { radio.answer_time(rate) };
         if more {
             let next = Waiting { done: waiting.done + body, ..waiting.clone() };
             let (next_octets, _) = radio.piece(&next);
-            duration = duration + radio.phy.sifs + radio.airtime(rate, next_octets) + radio.answer_time(rate);
+            duration =
+                duration + radio.layer.phy.sifs + radio.airtime(rate, next_octets) + radio.answer_time(rate);
         }
         radio.counts.sent += 1;
         if !unanswered {
             radio.counts.expected += 1;
         }
         if let To::Radio(to) = to {
-            let bits_per_second = radio.phy.rates[usize::from(rate)].bits_per_second;
+            let bits_per_second = radio.layer.phy.rates[usize::from(rate)].bits_per_second;
             radio.peers.entry(to.0).or_default().attempt(bits_per_second);
         }
         let own = self.transmitter_address(index);
-        let radio = &mut self.radios[index];
-        let waiting = &mut radio.lanes[lane].queue[0];
+        let radio = self.core.radios.awake(index);
+        let waiting = &mut radio.contention.lanes[lane].queue[0];
         let receiver = waiting.receiver;
         waiting.sequence = Some(sequence);
+        let window = if numbered { radio.window_start(lane, to) } else { 0 };
+        let waiting = &mut radio.contention.lanes[lane].queue[0];
         waiting.rate = Some(rate);
         waiting.tries += 1;
         if let Some(mpdu) = &mut waiting.mpdu {
@@ -189,40 +184,51 @@ impl Medium {
             body,
             offset: waiting.done,
             more,
-            retry: waiting.short_tries > 0 || waiting.long_tries > 0,
+            retry: waiting.repeats,
             no_ack: unanswered && to != To::Group,
             addresses: mpdu.map(|mpdu| mpdu.addresses).or(receiver.map(|receiver| [receiver, own])),
             frame: waiting.frame,
+            window,
             ..Sending::control(index, kind, to, rate, octets, duration)
         };
         self.begin(index, Stage::Sending(lane_number(lane)), now, sending);
     }
 
-    fn begin(&mut self, index: usize, stage: Stage, now: Instant, sending: Sending) {
-        let radio = &mut self.radios[index];
-        radio.stage = stage;
+    pub(super) fn begin(&mut self, index: usize, stage: Stage, now: Instant, sending: Sending) {
+        let radio = self.core.radios.awake(index);
+        radio.exchange.stage = stage;
         radio.recount(now);
         radio.set_access();
         self.transmit(now, sending);
         self.exchange_begins(index);
-        self.timers.set(index, self.radios[index].next_at());
+        self.core.arm(index);
     }
 
-    /// Sends, a SIFS after a frame, the response or the next fragment.
+    /// Sends, a SIFS after a frame, the response, the next fragment, or the next frame of the opportunity.
     fn answer(&mut self, index: usize, now: Instant, answer: Answer, outside: &mut impl Outside) {
-        if self.radios[index].policer.is_some() && self.refuses_answer(index, now, &answer, outside) {
+        if self.core.radios[index].hold.policer.is_some() && self.refuses_answer(index, now, &answer, outside)
+        {
             return;
         }
-        if answer.kind == Kind::Data {
+        if answer.is_own() {
             let lane = usize::from(answer.lane);
-            let Some(waiting) = self.radios[index].lanes[lane].queue.front() else { return };
-            let rate = waiting.rate;
-            return self.send_data(index, lane, now, rate);
+            let Some(waiting) = self.core.radios[index].contention.lanes[lane].queue.front() else { return };
+            return match (answer.kind, waiting.rate) {
+                (Kind::Rts, Some(rate)) => {
+                    self.look_up_receiver(index, lane);
+                    self.send_request(index, lane, now, rate);
+                }
+                (_, rate) => self.send_data(index, lane, now, rate),
+            };
         }
         let to = To::Radio(RadioId(answer.to));
+        let octets = answer_octets(answer.kind);
         let sending = Sending {
             addresses: answer.address.map(|address| [address; 2]),
-            ..Sending::control(index, answer.kind, to, answer.rate, ACK_OCTETS, answer.duration)
+            lane: answer.lane,
+            window: answer.window,
+            bits: answer.bits,
+            ..Sending::control(index, answer.kind, to, answer.rate, octets, answer.duration)
         };
         self.begin(index, Stage::Answering, now, sending);
     }
@@ -236,14 +242,17 @@ impl Medium {
         outside: &mut impl Outside,
     ) {
         let index = sending.from as usize;
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         let lane = usize::from(sending.lane);
         match (sending.kind, sending.to) {
-            (Kind::Ack | Kind::Cts, _) => self.release(index, now),
+            (Kind::Ack | Kind::BlockAck | Kind::Cts, _) => self.release(index, now),
             (Kind::Rts, _) => {
                 let until = now + radio.ack_timeout(sending.rate);
-                let Stage::Sending(lane) = radio.stage else { return };
-                radio.stage = Stage::Awaiting(lane, Kind::Cts, until, false);
+                let Stage::Sending(lane) = radio.exchange.stage else { return };
+                radio.exchange.stage = Stage::Awaiting(lane, Kind::Cts, until, false);
+                if let Some(waiting) = radio.contention.lanes[usize::from(lane)].queue.front_mut() {
+                    waiting.reached |= reached;
+                }
             }
             _ if sending.to == To::Group || sending.no_ack => {
                 if let Some(frame) = sending.frame {
@@ -258,12 +267,15 @@ impl Medium {
                         }
                     }
                 }
-                self.finish(index, lane, now, outside);
+                self.finish(index, lane, now, false, outside);
             }
             _ => {
                 let until = now + radio.ack_timeout(sending.rate);
-                radio.stage = Stage::Awaiting(sending.lane, Kind::Ack, until, false);
-                if let Some(waiting) = radio.lanes[lane].queue.front_mut() {
+                let alone = sending.parts.is_empty();
+                let (what, most) = if alone { (Kind::Ack, 1) } else { (Kind::BlockAck, usize::MAX) };
+                radio.exchange.stage = Stage::Awaiting(sending.lane, what, until, false);
+                let first = radio.contention.lanes[lane].queue.iter_mut().take(most);
+                for waiting in first.filter(|waiting| alone || waiting.joined) {
                     waiting.reached |= reached;
                 }
             }
@@ -272,200 +284,142 @@ impl Medium {
 
     /// Ends an exchange: the radio's counters may run.
     pub(in crate::medium) fn release(&mut self, index: usize, now: Instant) {
-        let radio = &mut self.radios[index];
-        radio.stage = Stage::Free;
-        radio.free_since = now;
+        let radio = self.core.radios.awake(index);
+        radio.exchange.stage = Stage::Free;
+        radio.contention.free_since = now;
         radio.recount(now);
         radio.set_access();
+        self.come_home(index);
         self.exchange_ended(index);
         self.yield_share(index);
     }
 
     /// Handles the awaited clear-to-send or acknowledgment.
     pub(in crate::medium) fn answered(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
-        let radio = &mut self.radios[index];
-        let Stage::Awaiting(number, what, ..) = radio.stage else { return };
+        let radio = self.core.radios.awake(index);
+        let Stage::Awaiting(number, what, ..) = radio.exchange.stage else { return };
         let lane = usize::from(number);
-        let follow = Answer {
-            at: now + radio.phy.sifs,
-            kind: Kind::Data,
-            to: 0,
-            address: None,
-            rate: 0,
-            duration: Span::ZERO,
-            lane: number,
-        };
+        let follow = Answer::own(now + radio.layer.phy.sifs, Kind::Data, number);
         if what == Kind::Cts {
-            radio.lanes[lane].queue[0].short_tries = 0;
-            radio.stage = Stage::Free;
-            radio.answer = Some(follow);
+            radio.contention.lanes[lane].queue[0].short_tries = 0;
+            radio.exchange.stage = Stage::Free;
+            radio.exchange.answer = Some(follow);
             return;
         }
-        let (_, body) = radio.piece(&radio.lanes[lane].queue[0]);
-        let waiting = &mut radio.lanes[lane].queue[0];
+        let (_, body) = radio.piece(&radio.contention.lanes[lane].queue[0]);
+        let waiting = &mut radio.contention.lanes[lane].queue[0];
         let (to, tries, rate) = (waiting.to, waiting.tries, waiting.rate.unwrap_or(0));
         waiting.done += body;
-        (waiting.short_tries, waiting.long_tries) = (0, 0);
+        (waiting.short_tries, waiting.long_tries, waiting.repeats) = (0, 0, false);
         let more = waiting.done < waiting.body;
         waiting.fragment += u8::from(more);
         if waiting.kind == Kind::Data {
             radio.rate.report(peer(to), rate, tries, true, now);
+            radio.contention.lanes[lane].unanswered = 0;
         }
         if more {
-            let radio = &mut self.radios[index];
-            radio.stage = Stage::Free;
-            radio.answer = Some(follow);
+            let radio = self.core.radios.awake(index);
+            radio.exchange.stage = Stage::Free;
+            radio.exchange.answer = Some(follow);
             return;
         }
-        if let Some(frame) = self.radios[index].lanes[lane].queue[0].frame {
+        if let Some(frame) = self.core.radios[index].contention.lanes[lane].queue[0].frame {
             outside.release(frame);
         }
-        self.finish(index, lane, now, outside);
+        self.finish(index, lane, now, false, outside);
     }
 
-    /// Completes the first frame of a lane: sent, or given up.
+    /// Completes the first frame of a lane: sent, or given up. A transmission opportunity ends with
+    /// a failure, because whoever else sends may not have heard that the channel is taken.
     pub(in crate::medium) fn finish(
         &mut self,
         index: usize,
         lane: usize,
         now: Instant,
+        given_up: bool,
         outside: &mut impl Outside,
     ) {
-        let radio = &mut self.radios[index];
-        let done = radio.lanes[lane].queue.pop_front();
-        radio.waiting -= u32::from(done.is_some());
-        let mpdu = done.as_ref().and_then(|waiting| waiting.mpdu);
-        let status = mpdu.map(|mpdu| mpdu.status());
-        let dozes = done.as_ref().is_some_and(|waiting| waiting.kind == Kind::Doze);
-        let given_up = done.is_some_and(|waiting| waiting.short_tries > 0 || waiting.long_tries > 0);
-        let state = &mut radio.lanes[lane];
-        if !(given_up && radio.settings.as_ns3) {
-            (state.failures, state.cw) = (0, state.cw_min);
+        let done = self.take_first(index, lane, given_up);
+        if let Some(done) = &done {
+            self.move_window(index, lane, done.to, now, outside);
         }
+        let mpdu = done.as_ref().and_then(|waiting| waiting.mpdu);
+        let dozes = done.is_some_and(|waiting| waiting.kind == Kind::Doze);
         if dozes {
             self.announced(index);
         }
         if let Some(says) = mpdu.and_then(|mpdu| mpdu.ack_dbm.and(mpdu.dozes)) {
             self.set_dozing(index, says);
         }
-        if !dozes && self.goes_on(index, lane, now) {
-            let radio = &mut self.radios[index];
-            radio.stage = Stage::Free;
-            radio.answer = Some(Answer {
-                at: now + radio.phy.sifs,
-                kind: Kind::Data,
-                to: 0,
-                address: None,
-                rate: 0,
-                duration: Span::ZERO,
-                lane: lane_number(lane),
-            });
+        let next = if dozes || given_up { None } else { self.next_of_opportunity(index, lane, now) };
+        if let Some(kind) = next {
+            let radio = self.core.radios.awake(index);
+            radio.exchange.stage = Stage::Free;
+            radio.exchange.answer = Some(Answer::own(now + radio.layer.phy.sifs, kind, lane_number(lane)));
         } else {
-            radio_back_off(&mut self.radios[index], lane);
+            radio_back_off(self.core.radios.awake(index), lane);
             self.release(index, now);
         }
         let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
-        if let Some(status) = status {
-            outside.transmitted(id, now, &status);
+        if let Some(mpdu) = mpdu {
+            outside.transmitted(id, now, &mpdu.status());
         }
         outside.finished(id, now);
     }
 
-    /// True if the next frame of the lane fits into the rest of the transmission opportunity.
-    fn goes_on(&mut self, index: usize, lane: usize, now: Instant) -> bool {
-        let radio = &mut self.radios[index];
-        let Some(next) = radio.lanes[lane].queue.front() else { return false };
-        let goes_on = matches!(next.kind, Kind::Data | Kind::Wlan) && radio.channel_asked(lane).is_none();
-        if radio.lanes[lane].txop == Span::ZERO || !goes_on {
-            return false;
+    /// Removes the first frame of a lane, whose window starts anew for the next one.
+    pub(super) fn take_first(&mut self, index: usize, lane: usize, given_up: bool) -> Option<Waiting> {
+        let radio = self.core.radios.awake(index);
+        let done = radio.contention.lanes[lane].queue.pop_front();
+        radio.waiting -= u32::from(done.is_some());
+        let state = &mut radio.contention.lanes[lane];
+        if !(given_up && radio.settings.as_ns3) {
+            (state.failures, state.cw) = (0, state.cw_min);
         }
-        let (octets, _) = radio.piece(next);
-        if radio.announces(next, octets) {
-            return false;
-        }
-        let rate = radio.data_rate(lane, now);
-        let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
-        radio.lanes[lane].queue[0].rate = Some(rate);
-        let leaves = radio.watched.as_ref().is_some_and(|slots| slots.outside(now, span) > Span::ZERO);
-        now + span <= radio.txop_until && !leaves && !self.must_wait(index, now, span)
+        done
     }
 
-    /// Handles a missing response.
-    pub(in crate::medium) fn unanswered(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
-        let radio = &mut self.radios[index];
-        let Stage::Awaiting(number, what, ..) = radio.stage else { return };
-        let lane = usize::from(number);
-        let (octets, _) = radio.piece(&radio.lanes[lane].queue[0]);
-        let long = radio.settings.rts_octets.is_some_and(|limit| octets > limit);
-        let waiting = &mut radio.lanes[lane].queue[0];
-        if what == Kind::Cts {
-            radio.counts.requests_unanswered += 1;
-            waiting.short_tries = waiting.short_tries.saturating_add(1);
-            if let Some(mpdu) = &mut waiting.mpdu {
-                mpdu.count();
-            }
-            if let To::Radio(to) = waiting.to {
-                radio.peers.entry(to.0).or_default().request_failed();
-            }
-        } else {
-            radio.counts.unanswered += 1;
-            if long {
-                waiting.long_tries = waiting.long_tries.saturating_add(1);
-            } else {
-                waiting.short_tries = waiting.short_tries.saturating_add(1);
-            }
-            let (to, tries, rate) = (waiting.to, waiting.tries, waiting.rate.unwrap_or(0));
-            if waiting.kind == Kind::Data {
-                radio.rate.report(peer(to), rate, tries, false, now);
-            }
-            if let To::Radio(to) = to {
-                radio.peers.entry(to.0).or_default().unanswered += 1;
-            }
+    /// What a lane sends next if its next exchange fits into the rest of the transmission opportunity: a
+    /// request to send, or data (10.23.2.9: a frame exchange sequence, which a request may begin).
+    fn next_of_opportunity(&mut self, index: usize, lane: usize, now: Instant) -> Option<Kind> {
+        let radio = &self.core.radios[index];
+        let next = radio.contention.lanes[lane].queue.front()?;
+        let goes_on = matches!(next.kind, Kind::Data | Kind::Wlan) && radio.channel_asked(lane).is_none();
+        if radio.contention.lanes[lane].txop == Span::ZERO || !goes_on || self.agrees(index, next.to) {
+            return None;
         }
-        let waiting = &radio.lanes[lane].queue[0];
-        let (frame, arrived, reached) = (waiting.frame, waiting.arrived, waiting.reached);
-        let given_up = match waiting.mpdu {
-            Some(mpdu) => mpdu.rate().is_none() || waiting.short_tries.max(waiting.long_tries) == u8::MAX,
-            None => {
-                waiting.short_tries >= radio.settings.short_retries
-                    || waiting.long_tries >= radio.settings.long_retries
-            }
-        };
-        if radio.settings.as_ns3 {
-            radio.lanes[lane].widen_in_cycle(radio.settings.short_retries);
-        } else if !given_up {
-            radio.lanes[lane].widen();
-        }
-        if !given_up {
-            radio_back_off(radio, lane);
-            return self.release(index, now);
-        }
-        radio.counts.given_up += 1;
-        if let Some(frame) = frame {
-            if arrived {
-                outside.release(frame);
-            } else {
-                let why = if reached { Why::RetryLimit } else { Why::OutOfRange };
-                outside.dropped(RadioId(u32::try_from(index).unwrap_or(u32::MAX)), now, frame, why);
-            }
-        }
-        self.finish(index, lane, now, outside);
+        let (octets, _) = radio.piece(next);
+        let announces = radio.announces(next, octets);
+        let radio = self.core.radios.awake(index);
+        let rate = radio.data_rate(lane, now);
+        let span = radio.layer.phy.sifs + radio.exchange_time(lane, rate);
+        radio.contention.lanes[lane].queue[0].rate = Some(rate);
+        let leaves = radio.hold.watched.as_ref().is_some_and(|slots| slots.outside(now, span) > Span::ZERO);
+        let fits = now + span <= radio.exchange.txop_until && !leaves && !self.must_wait(index, now, span);
+        fits.then_some(if announces { Kind::Rts } else { Kind::Data })
+    }
+}
+
+impl Answer {
+    /// A frame of the radio's own lane: data, or a request-to-send.
+    fn own(at: Instant, kind: Kind, lane: u8) -> Self {
+        Self { at, kind, to: 0, address: None, rate: 0, duration: Span::ZERO, window: 0, bits: 0, lane }
     }
 }
 
 /// Draws a backoff that starts when the radio is free again.
-fn radio_back_off(radio: &mut Radio, lane: usize) {
+pub(super) fn radio_back_off(radio: &mut Radio, lane: usize) {
     radio.back_off(lane);
-    radio.lanes[lane].from = Instant::NEVER;
+    radio.contention.lanes[lane].from = Instant::NEVER;
 }
 
-fn lane_number(lane: usize) -> u8 {
+pub(super) fn lane_number(lane: usize) -> u8 {
     u8::try_from(lane).unwrap_or(0)
 }
 
 impl Sending {
     /// A control frame, without a body.
-    fn control(index: usize, kind: Kind, to: To, rate: u8, octets: u32, duration: Span) -> Self {
+    pub(super) fn control(index: usize, kind: Kind, to: To, rate: u8, octets: u32, duration: Span) -> Self {
         Self {
             from: u32::try_from(index).unwrap_or(u32::MAX),
             to,
@@ -485,6 +439,10 @@ impl Sending {
             no_ack: false,
             addresses: None,
             frame: None,
+            parts: Vec::new(),
+            subframe: None,
+            window: 0,
+            bits: 0,
             start: Instant::ZERO,
             end: Instant::ZERO,
             heard: Vec::new(),

@@ -2,78 +2,25 @@
 
 use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
-use crate::medium::bss::Cell;
-use crate::medium::header::Header;
-use crate::medium::phy::Channel;
-use crate::medium::radio::{Kind, Radio, RadioId, To, Waiting};
-use crate::medium::wlan::{Attempt, MAX_STEPS, TxRequest, TxStatus};
-use crate::medium::{Medium, Outside};
+use crate::medium::Medium;
+use crate::medium::bss::cell::Cell;
+use crate::medium::mac::waiting::{Mpdu, Waiting};
+use crate::medium::outside::Outside;
+use crate::medium::phy::{Channel, Phy};
+use crate::medium::radio::Radio;
+use crate::medium::types::{Kind, RadioId, To};
+use crate::medium::wlan::header::{Header, Type};
+use crate::medium::wlan::status::{Attempt, MAX_STEPS, TxRequest, TxStatus};
 use crate::time::Instant;
 
 /// Largest frame without frame check sequence: header with four addresses, QoS and HT control,
 /// the largest body, and 16 octets of encryption (802.11-2020 9.2.4.8.1, CCMP).
 const LARGEST_MPDU: u32 = 30 + 2 + 4 + 2304 + 16;
 
-/// What the low MAC has to know about a queued frame.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::medium) struct Mpdu {
-    request: TxRequest,
-    used: [u8; MAX_STEPS],
-    /// The channel to send it on.
-    pub(in crate::medium) channel: Channel,
-    /// Receiver address and transmitter address.
-    pub(in crate::medium) addresses: [[u8; 6]; 2],
-    /// The frame is sent once, and its receivers do not acknowledge it.
-    pub(in crate::medium) no_ack: bool,
-    /// What it says about the power management of its sender ([`Header::says_dozing`]).
-    pub(in crate::medium) dozes: Option<bool>,
-    /// Signal of the acknowledgment in dBm.
-    pub(in crate::medium) ack_dbm: Option<i8>,
-}
-
-impl Mpdu {
-    /// The step of the retry chain for the next transmission; `None` at its end.
-    fn step(&self) -> Option<(usize, Attempt)> {
-        let steps = self.request.attempts.iter().map_while(|step| *step).zip(self.used).enumerate();
-        steps.filter(|(_, (step, used))| *used < step.tries).map(|(at, (step, _))| (at, step)).next()
-    }
-
-    /// Rate of the next transmission.
-    pub(in crate::medium) fn rate(&self) -> Option<u8> {
-        self.step().map(|(_, step)| step.rate)
-    }
-
-    /// True if a request-to-send precedes the next transmission.
-    pub(in crate::medium) fn announces(&self) -> bool {
-        self.step().is_some_and(|(_, step)| step.rts)
-    }
-
-    /// Counts a transmission, or a request-to-send without an answer.
-    pub(in crate::medium) fn count(&mut self) {
-        if let Some((at, _)) = self.step() {
-            self.used[at] += 1;
-        }
-    }
-
-    /// The outcome so far.
-    pub(in crate::medium) fn status(&self) -> TxStatus {
-        let mut attempts = [None; MAX_STEPS];
-        for ((out, step), tries) in attempts.iter_mut().zip(self.request.attempts).zip(self.used) {
-            *out = step.filter(|_| tries > 0).map(|step| Attempt { tries, ..step });
-        }
-        TxStatus {
-            cookie: self.request.cookie,
-            attempts,
-            acknowledged: self.ack_dbm.is_some(),
-            ack_dbm: self.ack_dbm.unwrap_or(0),
-        }
-    }
-}
-
 impl Radio {
     /// The channel that a lane's first frame needs, if the radio is tuned to another one.
     pub(in crate::medium) fn channel_asked(&self, lane: usize) -> Option<Channel> {
-        let asked = self.lanes[lane].queue.front()?.mpdu.as_ref()?.channel;
+        let asked = self.contention.lanes[lane].queue.front()?.mpdu.as_ref()?.channel;
         self.wideband.as_ref().is_some_and(|wideband| wideband.tuned != asked).then_some(asked)
     }
 }
@@ -91,31 +38,33 @@ impl Medium {
     ) {
         self.pass(now);
         let index = id.index();
-        let asked = self.radios[index].wideband.as_ref().and_then(|wideband| wideband.channel(request.mhz));
-        let policed =
-            asked.filter(|_| self.radios[index].policer.is_some() && self.radios[index].switched_on);
+        let wideband = self.core.radios[index].wideband.as_ref();
+        let asked = wideband.and_then(|wideband| wideband.channel(request.mhz));
+        let layer = wideband.zip(asked).map(|(wideband, channel)| wideband.phy.on(channel));
+        let policed = asked.filter(|_| {
+            self.core.radios[index].hold.policer.is_some() && self.core.radios[index].switched_on
+        });
         let refused = policed.is_some_and(|channel| {
             let octets = outside.octets(&frame).get(..frame.length as usize).unwrap_or(&[]);
             self.refuses_names(id, now, channel, octets)
         });
-        let radio = &self.radios[index];
+        let radio = &self.core.radios[index];
         let octets = outside.octets(&frame).get(..frame.length as usize).unwrap_or(&[]);
         let why = match (Header::parse(octets), asked) {
             (None, _) => Why::Malformed,
             _ if !radio.switched_on => Why::RadioOff,
             _ if refused => Why::OutsideGrant,
             _ if frame.length > LARGEST_MPDU => Why::TooBig,
-            // No receiver of the medium's bands hears it.
-            (_, None) => Why::OutOfRange,
+            (_, None) => Why::OutsideBand,
             (Some(header), Some(channel)) => {
-                request.attempts = radio.chain(request.attempts);
+                request.attempts = radio.chain(request.attempts, layer.unwrap_or(radio.layer.phy));
                 if self.consolidates(index, frame, channel, &request, outside) {
                     return;
                 }
                 self.read_departure(id, &header);
                 self.asked_by_stack(index, &header, channel);
-                let radio = &self.radios[index];
-                let lane = header.category().min(radio.lanes.len() - 1);
+                let radio = &self.core.radios[index];
+                let lane = header.category().min(radio.contention.lanes.len() - 1);
                 let group = header.receiver[0] & 1 == 1;
                 let mpdu = Mpdu {
                     request,
@@ -123,6 +72,7 @@ impl Medium {
                     channel,
                     addresses: [header.receiver, header.transmitter],
                     no_ack: request.no_ack || group,
+                    management: header.kind() == Some(Type::Management),
                     dozes: header.says_dozing(),
                     ack_dbm: None,
                 };
@@ -136,13 +86,16 @@ impl Medium {
                 return self.enqueue(index, lane, now, waiting, outside);
             }
         };
+        if let (Why::OutsideBand, Some(wideband)) = (why, &mut self.core.radios.awake(index).wideband) {
+            wideband.count_foreign(request.mhz);
+        }
         outside.dropped(id, now, frame, why);
         outside.transmitted(id, now, &TxStatus { cookie: request.cookie, ..TxStatus::default() });
     }
 
     /// Tunes a radio to the channel of a lane's first frame, if it is in no exchange.
     pub(in crate::medium) fn follow_request(&mut self, index: usize, lane: usize) {
-        let radio = &self.radios[index];
+        let radio = &self.core.radios[index];
         if let (Some(channel), false) = (radio.channel_asked(lane), radio.engaged()) {
             self.tune(index, channel);
         }
@@ -151,8 +104,8 @@ impl Medium {
     /// Looks up the receiver of a lane's first frame if it has an address of a stack, which may have
     /// changed its addresses.
     pub(in crate::medium) fn look_up_receiver(&mut self, index: usize, lane: usize) {
-        let radio = &self.radios[index];
-        let waiting = &radio.lanes[lane].queue[0];
+        let radio = &self.core.radios[index];
+        let waiting = &radio.contention.lanes[lane].queue[0];
         let address = match (&waiting.mpdu, &radio.cell) {
             _ if waiting.to == To::Group => return,
             (Some(mpdu), _) => mpdu.addresses[0],
@@ -163,18 +116,20 @@ impl Medium {
             },
         };
         let known = self.addresses.get(&address).map_or(To::Nobody, |&radio| To::Radio(radio));
-        self.radios[index].lanes[lane].queue[0].to = known;
+        self.core.radios.awake(index).contention.lanes[lane].queue[0].to = known;
     }
 }
 
 impl Radio {
-    /// The retry chain with rates that the radio has, and at least one transmission.
-    fn chain(&self, asked: [Option<Attempt>; MAX_STEPS]) -> [Option<Attempt>; MAX_STEPS] {
-        let highest = u8::try_from(self.phy.rates.len() - 1).unwrap_or(u8::MAX);
+    /// The retry chain with rates that the layer of its channel has, and at least one transmission.
+    fn chain(&self, asked: [Option<Attempt>; MAX_STEPS], phy: &'static Phy) -> [Option<Attempt>; MAX_STEPS] {
+        let highest = u8::try_from(phy.rates.len() - 1).unwrap_or(u8::MAX);
         let steps = asked.map(|step| step.map(|step| Attempt { rate: step.rate.min(highest), ..step }));
         if steps.iter().map_while(|step| *step).any(|step| step.tries > 0) {
             return steps;
         }
-        [Some(Attempt { rate: self.group_rate(), tries: 1, rts: false }), None, None, None]
+        let rate =
+            if core::ptr::eq(phy, self.layer.phy) { self.group_rate() } else { phy.lowest(phy.mandatory()) };
+        [Some(Attempt { rate, tries: 1, rts: false }), None, None, None]
     }
 }

@@ -1,10 +1,13 @@
 //! Transmit queues, and the driver's two limits.
 
-use super::classify::{LARGEST_BODY, body_octets, category};
 use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
-use crate::medium::radio::{Kind, RadioId, Stage, To, Waiting};
-use crate::medium::{Medium, Outside};
+use crate::medium::Medium;
+use crate::medium::mac::classify::{LARGEST_BODY, body_octets, category};
+use crate::medium::mac::lane::Stage;
+use crate::medium::mac::waiting::Waiting;
+use crate::medium::outside::Outside;
+use crate::medium::types::{Kind, RadioId};
 use crate::time::Instant;
 
 impl Medium {
@@ -28,8 +31,8 @@ impl Medium {
         let octets = outside.octets(&frame);
         let body = body_octets(octets, frame.segment_octets(frame.first));
         let to = self.address(id, octets);
-        let lane = if self.radios[index].settings.qos { category(octets) } else { 0 };
-        if !self.radios[index].switched_on {
+        let lane = if self.core.radios[index].settings.qos { category(octets) } else { 0 };
+        if !self.core.radios[index].switched_on {
             return outside.dropped(id, now, frame, Why::RadioOff);
         }
         if body > LARGEST_BODY {
@@ -44,28 +47,28 @@ impl Medium {
     /// response, and its frame is dropped.
     pub(in crate::medium) fn flush(&mut self, index: usize, outside: &mut impl Outside) {
         let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
-        let radio = &mut self.radios[index];
-        let engaged = match radio.stage {
-            Stage::Sending(lane) | Stage::Awaiting(lane, ..) => Some(usize::from(lane)),
-            _ => {
-                radio.answer.filter(|answer| answer.kind == Kind::Data).map(|answer| usize::from(answer.lane))
-            }
-        };
-        for (number, lane) in radio.lanes.iter_mut().enumerate() {
-            let keep = usize::from(engaged == Some(number)).min(lane.queue.len());
-            for waiting in lane.queue.drain(keep..) {
-                radio.waiting -= 1;
-                waiting.discard(id, self.now, Why::RadioOff, outside);
-            }
-            if let Some(last) = lane.queue.front_mut() {
-                (last.short_tries, last.long_tries) = (u8::MAX - 1, u8::MAX - 1);
+        let radio = self.core.radios.awake(index);
+        let engaged = radio.engaged_lane();
+        for (number, lane) in radio.contention.lanes.iter_mut().enumerate() {
+            let mut at = 0;
+            while at < lane.queue.len() {
+                let kept = &mut lane.queue[at];
+                if engaged == Some(number) && (at == 0 || kept.joined) {
+                    (kept.short_tries, kept.long_tries) = (u8::MAX - 1, u8::MAX - 1);
+                    at += 1;
+                } else if let Some(waiting) = lane.queue.remove(at) {
+                    radio.waiting -= 1;
+                    waiting.discard(id, self.core.now, Why::RadioOff, outside);
+                }
             }
         }
+        self.flush_reorder(index, outside);
+        self.move_windows(index, outside);
         self.flush_uncontended(index, outside);
         self.forget_dozing(index, outside);
         self.end_receptions(index);
-        self.radios[index].set_access();
-        self.timers.set(index, self.radios[index].next_at());
+        self.core.radios.awake(index).set_access();
+        self.core.arm(index);
         self.yield_share(index);
     }
 
@@ -81,8 +84,8 @@ impl Medium {
     ) {
         self.wake(index);
         let Some(waiting) = self.keep_for_dozing(index, lane, waiting, outside) else { return };
-        let radio = &mut self.radios[index];
-        let queued = u32::try_from(radio.lanes[lane].queue.len()).unwrap_or(u32::MAX);
+        let radio = self.core.radios.awake(index);
+        let queued = u32::try_from(radio.contention.lanes[lane].queue.len()).unwrap_or(u32::MAX);
         let data = waiting.kind == Kind::Data || waiting.mpdu.is_some();
         let full = radio.waiting >= radio.settings.transmit_buffers || queued >= radio.settings.tail_drop;
         if full && waiting.frame.is_some() {
@@ -91,7 +94,7 @@ impl Medium {
             return waiting.discard(id, now, Why::RadioQueueFull, outside);
         }
         radio.waiting += 1;
-        let queue = &mut radio.lanes[lane].queue;
+        let queue = &mut radio.contention.lanes[lane].queue;
         let mut first = queued == 0;
         if data {
             queue.push_back(waiting);
@@ -99,57 +102,17 @@ impl Medium {
         } else {
             // Management frames precede all frames except one in transmission. One that is first in
             // the queue contends like a frame that enters an empty queue.
-            let under_way = usize::from(radio.stage != Stage::Free || radio.answer.is_some());
+            let under_way =
+                usize::from(radio.exchange.stage != Stage::Free || radio.exchange.answer.is_some());
             queue.insert(under_way.min(queue.len()), waiting);
             first |= under_way == 0 && radio.away;
         }
         if first {
             self.follow_request(index, lane);
         }
-        if first && self.radios[index].may_send(lane, now) {
+        if first && self.core.radios.awake(index).may_send(lane, now) {
             self.open(index, lane, now, outside);
         }
-        self.timers.set(index, self.radios[index].next_at());
-    }
-}
-
-impl Waiting {
-    /// Discards a frame that will not be sent any more. If it has arrived, it counts as delivered.
-    pub(in crate::medium) fn discard(
-        self,
-        radio: RadioId,
-        at: Instant,
-        why: Why,
-        outside: &mut impl Outside,
-    ) {
-        if let Some(mpdu) = self.mpdu {
-            outside.transmitted(radio, at, &mpdu.status());
-        }
-        match self.frame {
-            Some(frame) if self.arrived => outside.release(frame),
-            Some(frame) => outside.dropped(radio, at, frame, why),
-            None => {}
-        }
-    }
-
-    /// A frame that has not been transmitted yet.
-    pub(in crate::medium) fn new(kind: Kind, to: To, body: u32) -> Self {
-        Self {
-            kind,
-            frame: None,
-            to,
-            body,
-            short_tries: 0,
-            long_tries: 0,
-            tries: 0,
-            rate: None,
-            sequence: None,
-            done: 0,
-            fragment: 0,
-            arrived: false,
-            reached: false,
-            receiver: None,
-            mpdu: None,
-        }
+        self.core.arm(index);
     }
 }

@@ -1,15 +1,19 @@
 //! Processing of received frames: responses, reservations (NAV), deliveries.
 
-use super::classify::{body_octets, category};
 use crate::calendar::Class;
 use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
-use crate::medium::air::Sending;
-use crate::medium::bss::Course;
+use crate::medium::bss::cell::Course;
+use crate::medium::mac::classify::{body_octets, category};
+use crate::medium::mac::lane::{Answer, FrameNumber, Stage};
+use crate::medium::mac::waiting::Waiting;
+use crate::medium::outside::Outside;
 use crate::medium::phy::ACK_OCTETS;
-use crate::medium::radio::{self, Answer, Kind, Radio, RadioId, Stage, To, Waiting};
-use crate::medium::reach::Heard as Ear;
-use crate::medium::{Event, Medium, Outside};
+use crate::medium::radio::Radio;
+use crate::medium::signal::{Heard as Ear, Sending};
+use crate::medium::types::{Kind, RadioId, To};
+use crate::medium::wlan::listening::Heed;
+use crate::medium::{Event, Medium};
 use crate::time::{Instant, Span};
 
 /// Lane number of management frames in duplicate detection.
@@ -19,8 +23,8 @@ impl Radio {
     /// Time after a request-to-send at this rate within which a frame must follow; otherwise its
     /// NAV is reset (10.3.2.4).
     pub(in crate::medium) fn unanswered_after(&self, rate: u8) -> Span {
-        let rate = &self.phy.rates[usize::from(rate)];
-        self.phy.sifs * 2 + rate.airtime(ACK_OCTETS) + rate.start_delay() + self.slot * 2
+        let rate = &self.layer.phy.rates[usize::from(rate)];
+        self.layer.phy.sifs * 2 + rate.airtime(ACK_OCTETS) + rate.start_delay() + self.layer.slot * 2
     }
 }
 
@@ -28,11 +32,11 @@ impl Medium {
     /// Handles a corrupted reception: EIFS follows (802.11-2020 10.3.2.3.7), and a pending response
     /// counts as missing.
     pub(in crate::medium) fn broken(&mut self, index: usize, at: Instant, outside: &mut impl Outside) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         radio.counts.broken += 1;
-        radio.extended = true;
-        radio.broken_at = Some(at);
-        if matches!(radio.stage, Stage::Awaiting(..)) {
+        radio.contention.extended = true;
+        radio.contention.broken_at = Some(at);
+        if matches!(radio.exchange.stage, Stage::Awaiting(..)) {
             self.unanswered(index, at, outside);
         }
     }
@@ -46,97 +50,135 @@ impl Medium {
         outside: &mut impl Outside,
     ) {
         let (own, index) = (RadioId(ear.radio), ear.radio as usize);
-        self.radios[index].extended = false;
-        self.radios[index].broken_at = None;
+        self.core.radios.awake(index).contention.extended = false;
+        self.core.radios.awake(index).contention.broken_at = None;
         let mine = sending.to == To::Radio(own);
-        if let Stage::Awaiting(_, what, ..) = self.radios[index].stage {
+        if let Stage::Awaiting(_, what, ..) = self.core.radios[index].exchange.stage {
             if mine && sending.kind == what {
+                if what == Kind::BlockAck {
+                    let listed = (sending.window, sending.bits);
+                    return self.block_answered(index, at, Some(listed), outside);
+                }
                 self.note_answer(index, what, ear);
                 return self.answered(index, at, outside);
             }
             self.unanswered(index, at, outside);
         }
+        let heed = self.heeds(index, sending);
+        if (mine || sending.to == To::Group) && heed == Heed::Ignores {
+            return;
+        }
         if mine || sending.to == To::Group {
-            self.radios[index].peers.entry(sending.from).or_default().heard(ear.power);
+            self.core.radios.awake(index).peers.entry(sending.from).or_default().heard(ear.power);
         }
         if mine {
-            self.radios[index].counts.received += 1;
-            self.for_me(at, sending, ear, outside);
+            self.core.radios.awake(index).counts.received += 1;
+            if heed == Heed::Answers {
+                self.for_me(at, sending, ear, outside);
+            } else {
+                self.take_unanswered(at, sending, ear, outside);
+            }
         } else if sending.to == To::Group {
-            self.radios[index].counts.received += 1;
+            self.core.radios.awake(index).counts.received += 1;
             self.take(at, sending, ear, outside);
         } else {
-            self.pass_on(at, sending, ear, outside);
+            if heed != Heed::Ignores {
+                self.overhear(at, sending, ear, outside);
+            }
             self.reserve(index, at, sending);
         }
     }
 
     /// Sets the NAV to the duration that the frame states.
     fn reserve(&mut self, index: usize, at: Instant, sending: &Sending) {
-        let radio = &mut self.radios[index];
+        let radio = self.core.radios.awake(index);
         let until = at + sending.duration;
-        if until <= radio.reserved_until {
+        if until <= radio.contention.reserved_until {
             return;
         }
-        radio.reserved_until = until;
+        radio.contention.reserved_until = until;
         if sending.kind == Kind::Rts {
             // Without a clear-to-send the NAV is reset: check after the time for a response.
-            let sent = self.radios[sending.from as usize].phy;
-            let radio = &self.radios[index];
-            let wait = radio.unanswered_after(radio.phy.same_rate(sent, sending.rate));
+            let sent = self.core.radios[sending.from as usize].layer.phy;
+            let radio = &self.core.radios[index];
+            let wait = radio.unanswered_after(radio.layer.phy.same_rate(sent, sending.rate));
             let number = u32::try_from(index).unwrap_or(u32::MAX);
-            self.calendar.push(at + wait, Class::Timer, number, Event::NavReset { radio: number, since: at });
+            self.core.calendar.push(
+                at + wait,
+                Class::Timer,
+                number,
+                Event::NavReset { radio: number, since: at },
+            );
         }
     }
 
     /// Resets the NAV of a request-to-send received at `since` that no frame followed.
     pub(in crate::medium) fn reset_nav(&mut self, index: usize, since: Instant, now: Instant) {
-        let radio = &mut self.radios[index];
+        let radio = &self.core.radios[index];
         // No radio falls asleep before a frame has followed the request.
-        if radio.asleep || radio.busy || radio.idle_since > since || radio.reserved_until <= now {
+        if radio.asleep || radio.busy || radio.idle_since > since || radio.contention.reserved_until <= now {
             return;
         }
-        radio.reserved_until = now;
+        let radio = self.core.radios.awake(index);
+        radio.contention.reserved_until = now;
         radio.restart(now);
-        self.timers.set(index, self.radios[index].next_at());
+        self.core.arm(index);
     }
 
-    fn for_me(&mut self, at: Instant, sending: &mut Sending, ear: &Ear, outside: &mut impl Outside) {
+    /// Handles a frame addressed to this radio, which acknowledges it if that is expected.
+    pub(in crate::medium) fn for_me(
+        &mut self,
+        at: Instant,
+        sending: &mut Sending,
+        ear: &Ear,
+        outside: &mut impl Outside,
+    ) {
         let index = ear.radio as usize;
-        let sent = self.radios[sending.from as usize].phy;
-        let radio = &mut self.radios[index];
-        let rate = radio.phy.response(radio.phy.same_rate(sent, sending.rate), radio.basic);
-        let spent = radio.phy.sifs + radio.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
+        let sent = self.core.radios[sending.from as usize].layer.phy;
+        let radio = self.core.radios.awake(index);
+        let rate = radio.layer.phy.response(radio.layer.phy.same_rate(sent, sending.rate), radio.layer.basic);
+        let spent = radio.layer.phy.sifs + radio.layer.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
         let left = sending.duration.saturating_sub(spent);
         let answer = |kind| Answer {
-            at: at + radio.phy.sifs,
+            at: at + radio.layer.phy.sifs,
             kind,
             to: sending.from,
             address: sending.addresses.map(|[_, transmitter]| transmitter),
             rate,
             duration: left,
+            window: sending.window,
+            bits: 0,
             lane: 0,
         };
         match sending.kind {
-            Kind::Ack | Kind::Cts => {}
+            Kind::Ack | Kind::BlockAck | Kind::Cts => {}
             _ if sending.no_ack => self.take(at, sending, ear, outside),
             Kind::Rts => {
-                if radio.reserved_until <= at {
-                    radio.answer = Some(answer(Kind::Cts));
+                if radio.contention.reserved_until <= at {
+                    radio.exchange.answer = Some(answer(Kind::Cts));
                     radio.recount(at);
                 }
+            }
+            Kind::Data if !sending.parts.is_empty() => {
+                let reply = Answer { duration: Span::ZERO, lane: sending.lane, ..answer(Kind::BlockAck) };
+                let bits = self.take_parts(at, sending, ear, outside);
+                let radio = self.core.radios.awake(index);
+                radio.exchange.answer = Some(Answer { bits, ..reply });
+                radio.recount(at);
             }
             _ => {
                 let mut reply = answer(Kind::Ack);
                 if !sending.more {
                     reply.duration = Span::ZERO;
                 }
-                radio.answer = Some(reply);
+                radio.exchange.answer = Some(reply);
                 radio.recount(at);
-                if self.is_new(index, sending) {
+                if sending.kind == Kind::Data && self.agrees(sending.from as usize, sending.to) {
+                    self.take_numbered(at, sending, ear, outside);
+                } else if self.is_new(index, sending) {
                     self.take(at, sending, ear, outside);
                 } else {
-                    self.radios[index].counts.duplicates += 1;
+                    self.core.radios.awake(index).counts.duplicates += 1;
                 }
             }
         }
@@ -144,15 +186,16 @@ impl Medium {
 
     /// Records sequence and fragment numbers; false for a duplicate.
     fn is_new(&mut self, index: usize, sending: &Sending) -> bool {
-        let now = radio::Heard { sequence: sending.sequence, fragment: sending.fragment };
+        let now = FrameNumber { sequence: sending.sequence, fragment: sending.fragment };
         // A frame of another lane, or management, may come between a frame and its retry.
         if sending.kind == Kind::Wlan {
             // The stack numbers its frames; an exchange is about one frame.
-            let queue = &self.radios[sending.from as usize].lanes[usize::from(sending.lane)].queue;
+            let queue =
+                &self.core.radios[sending.from as usize].contention.lanes[usize::from(sending.lane)].queue;
             return queue.front().is_some_and(|first| !first.arrived);
         }
         let line = if sending.kind == Kind::Data { sending.lane } else { MANAGEMENT };
-        let before = self.radios[index].heard_from.insert((sending.from, line), now);
+        let before = self.core.radios.awake(index).exchange.heard_from.insert((sending.from, line), now);
         !(sending.retry
             && before.is_some_and(|old| old.sequence == now.sequence && old.fragment == now.fragment))
     }
@@ -163,7 +206,7 @@ impl Medium {
         if sending.more {
             return;
         }
-        if self.radios[index].wideband.is_some() {
+        if self.core.radios[index].wideband.is_some() {
             return self.take_mpdu(at, sending, ear, outside);
         }
         self.remember(at, sending, ear, outside);
@@ -206,12 +249,12 @@ impl Medium {
         if course == Course::Both {
             outside.copied(&frame, 1);
             outside.share(&frame);
-            self.calendar.push(at, Class::Arrival, radio, event);
+            self.core.calendar.push(at, Class::Arrival, radio, event);
             self.relay(index, at, To::Group, frame, outside);
         } else if let Course::Relay(to) = course {
             self.relay(index, at, to, frame, outside);
         } else {
-            self.calendar.push(at, Class::Arrival, radio, event);
+            self.core.calendar.push(at, Class::Arrival, radio, event);
         }
     }
 
@@ -219,7 +262,7 @@ impl Medium {
     fn relay(&mut self, index: usize, at: Instant, to: To, frame: Frame, outside: &mut impl Outside) {
         let octets = outside.octets(&frame);
         let body = body_octets(octets, frame.segment_octets(frame.first));
-        let lane = if self.radios[index].settings.qos { category(octets) } else { 0 };
+        let lane = if self.core.radios[index].settings.qos { category(octets) } else { 0 };
         let waiting = Waiting { frame: Some(frame), ..Waiting::new(Kind::Data, to, body) };
         self.enqueue(index, lane, at, waiting, outside);
     }

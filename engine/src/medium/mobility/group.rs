@@ -39,7 +39,11 @@ impl GroupMember {
 impl Walker for Roam {
     fn next(&mut self, from: Position, random: &mut Stream) -> Leg {
         let to = place(self.radius_m, random);
-        if self.speed > 0.0 { Leg::towards(from, to, self.speed) } else { Leg::rest(1e6) }
+        if self.speed > 0.0 && self.radius_m > 0.0 {
+            Leg::towards(from, to, self.speed)
+        } else {
+            Leg::rest(1e6)
+        }
     }
 
     fn top_speed(&self) -> f64 {

@@ -69,10 +69,54 @@ impl Channel {
         factor(below) * (1.0 - share) + factor(below + 1) * share
     }
 
+    /// The other half of a channel of 40 MHz whose primary half is this one; `None` where there is
+    /// none.
+    ///
+    /// At 5 GHz the pairs of 802.11-2020 annex E: 36 and 40, 44 and 48, and so on. At 2.4 GHz four
+    /// channels above for channels 1 to 7, and four below for 8 to 13.
+    #[must_use]
+    pub fn secondary(self) -> Option<Self> {
+        let (band, number) = (self.band(), self.number);
+        let other = match band {
+            Band::Two if number <= 7 => number + 4,
+            Band::Two if number <= 13 => number - 4,
+            Band::Two => return None,
+            Band::Five => {
+                let first = if number < 149 { 36 } else { 149 };
+                if (number - first) % 8 == 0 { number + 4 } else { number - 4 }
+            }
+        };
+        Self::numbered(&[band], other)
+    }
+
+    /// The channels of 20 MHz that it occupies: itself, and with 40 MHz its other half too.
+    pub fn halves(self, wide: bool) -> impl Iterator<Item = Self> + Clone {
+        core::iter::once(self).chain(self.secondary().filter(|_| wide))
+    }
+
+    /// Centre frequency in Hz of what it occupies at 20 or 40 MHz.
+    #[must_use]
+    pub fn middle_hertz(self, wide: bool) -> f64 {
+        let other = if wide { self.secondary() } else { None };
+        other.map_or(self.hertz(), |other| f64::midpoint(self.hertz(), other.hertz()))
+    }
+
     /// True for the band at 2.4 GHz.
     #[must_use]
     pub fn is_two(self) -> bool {
         self.mhz < 3000
+    }
+
+    /// Its band.
+    #[must_use]
+    pub fn band(self) -> Band {
+        if self.is_two() { Band::Two } else { Band::Five }
+    }
+
+    /// The channel of these bands with this centre in MHz.
+    #[must_use]
+    pub fn centred(bands: &[Band], mhz: u16) -> Option<Self> {
+        Self::all(bands).find(|channel| channel.mhz == mhz)
     }
 
     /// Centre frequency in Hz.
@@ -97,6 +141,29 @@ mod tests {
         assert_eq!(mhz(Band::Two, 0), None);
         assert_eq!(mhz(Band::Two, 36), None);
         assert_eq!(mhz(Band::Five, 38), None);
+    }
+
+    #[test]
+    fn channels_of_40_mhz_are_pairs() {
+        let pair = |band, number| {
+            let channel = Channel::numbered(&[band], number).expect("a channel");
+            channel.secondary().map(|other| other.number)
+        };
+        for number in FIVE {
+            let other = pair(Band::Five, number).expect("a pair");
+            assert_eq!(number.abs_diff(other), 4);
+            assert_eq!(pair(Band::Five, other), Some(number));
+        }
+        for (low, high) in [(36, 40), (60, 64), (100, 104), (140, 144), (149, 153), (157, 161)] {
+            assert_eq!(pair(Band::Five, low), Some(high));
+        }
+        assert_eq!([1, 7, 8, 13].map(|number| pair(Band::Two, number)), [5, 11, 4, 9].map(Some));
+        assert_eq!(pair(Band::Two, 14), None);
+        let middle = |number, wide| {
+            Channel::numbered(&[Band::Five], number).expect("a channel").middle_hertz(wide) / 1e6
+        };
+        // Channel 38, the centre of 36 and 40.
+        assert!((middle(40, true) - 5190.0).abs() < 1e-6 && (middle(40, false) - 5200.0).abs() < 1e-6);
     }
 
     #[test]

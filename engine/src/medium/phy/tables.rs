@@ -2,6 +2,9 @@
 //!
 //! Sources, IEEE Std 802.11-2020: OFDM rates table 17-4, timing table 17-21; DSSS timing table
 //! 15-5; HR/DSSS rates 16.2, timing table 16-4; ERP 18.4 (SIFS 10 us, 6 us signal extension).
+//! Those of 802.11n are in [`ht`].
+//!
+//! Energy detection thresholds: OFDM 17.3.10.6, HR/DSSS 16.3.8.5 by transmit power.
 //!
 //! The standard only bounds the time of clear channel assessment (aCCATime) from above: below 4 us
 //! for OFDM at 20 MHz and for ERP with short slots, below 15 us for DSSS and HR/DSSS. The tables
@@ -9,7 +12,7 @@
 //! propagation and processing: 5 of 9 us, and 5 of 20 us.
 
 use super::channel::Band;
-use super::{Coding, Modulation, Phy, Rate};
+use super::{Coding, Modulation, Phy, Rate, ht};
 use crate::time::Span;
 
 const fn ofdm(
@@ -34,10 +37,11 @@ const fn ofdm(
         extension_ns,
         mandatory,
         spreading: 1,
+        ht: None,
     }
 }
 
-const fn ofdm_rates(extension_ns: u32) -> [Rate; 8] {
+pub(super) const fn ofdm_rates(extension_ns: u32) -> [Rate; 8] {
     use Coding::{Half, ThreeQuarters, TwoThirds};
     use Modulation::{Bpsk, Qam16, Qam64, Qpsk};
     [
@@ -69,13 +73,14 @@ const fn spread(bits_per_second: u32, modulation: Modulation, short: bool) -> Ra
         extension_ns: 0,
         mandatory: true,
         spreading: 1,
+        ht: None,
     }
 }
 
 /// 802.11a: OFDM at 5 GHz, 20 MHz.
 pub static A: Phy = OFDM;
 
-const OFDM: Phy = Phy {
+pub(super) const OFDM: Phy = Phy {
     name: "802.11a",
     slot: Span::from_micros(9),
     sifs: Span::from_micros(16),
@@ -83,14 +88,16 @@ const OFDM: Phy = Phy {
     cw_min: 15,
     cw_max: 1023,
     bandwidth_hz: 20_000_000,
+    energy_dbm: [-62.0; 3],
     bands: &[Band::Five],
+    layers: &[],
     rates: &{ ofdm_rates(0) },
 };
 
 /// 802.11g without 802.11b stations: OFDM at 2.4 GHz, short slot.
 pub static G: Phy = ERP;
 
-const ERP: Phy = Phy {
+pub(super) const ERP: Phy = Phy {
     name: "802.11g",
     sifs: Span::from_micros(10),
     bands: &[Band::Two],
@@ -102,7 +109,9 @@ const ERP: Phy = Phy {
 ///
 /// The smallest window is that of stations with ERP-OFDM rates, 15 (18.4.4); the noise is that of
 /// 20 MHz for all rates.
-pub static BG: Phy = Phy {
+pub static BG: Phy = MIXED;
+
+const MIXED: Phy = Phy {
     name: "802.11bg",
     rates: &{
         let ([one, two, five, eleven], [six, nine, twelve, rest @ ..]) =
@@ -126,6 +135,9 @@ pub static BG: Phy = Phy {
     ..ERP
 };
 
+/// Both bands: [`BG`] at 2.4 GHz, [`A`] at 5 GHz, by the channel. Its own figures are those of 2.4 GHz.
+pub static ABG: Phy = Phy { name: "802.11abg", bands: &[Band::Two, Band::Five], layers: &[&BG, &A], ..MIXED };
+
 /// 802.11b with long preambles.
 pub static B_LONG: Phy = SPREAD;
 
@@ -137,7 +149,9 @@ const SPREAD: Phy = Phy {
     cw_min: 31,
     cw_max: 1023,
     bandwidth_hz: 22_000_000,
+    energy_dbm: [-70.0, -73.0, -76.0],
     bands: &[Band::Two],
+    layers: &[],
     rates: &{ spread_rates(false) },
 };
 
@@ -154,7 +168,7 @@ const fn spread_rates(short: bool) -> [Rate; 4] {
 }
 
 /// All physical layers, whose names are used in scenarios.
-pub static ALL: [&Phy; 5] = [&A, &G, &B_LONG, &B_SHORT, &BG];
+pub static ALL: [&Phy; 7] = [&A, &G, &B_LONG, &B_SHORT, &BG, &ABG, &ht::N];
 
 /// The physical layer with this name.
 #[must_use]
@@ -165,7 +179,7 @@ pub fn by_name(name: &str) -> Option<&'static Phy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::medium::phy::ACK_OCTETS;
+    use crate::medium::phy::{ACK_OCTETS, Channel};
 
     fn micros(span: Span) -> u64 {
         assert_eq!(span.nanos() % 1_000, 0);
@@ -196,7 +210,25 @@ mod tests {
         assert_eq!(spaces(&G), (28, 10 + 28 + 50));
         assert_eq!(spaces(&B_LONG), (50, 10 + 50 + 304));
         assert_eq!(spaces(&BG), (28, 10 + 28 + 304));
-        assert_eq!(ALL.map(|phy| micros(phy.detect)), [4, 4, 15, 15, 4]);
+        assert_eq!(ALL.map(|phy| micros(phy.detect)), [4, 4, 15, 15, 4, 4, 4]);
+    }
+
+    #[test]
+    fn energy_is_detected_by_layer_and_power() {
+        for phy in [&A, &G, &BG] {
+            assert!(
+                [0.0, 16.0, 30.0]
+                    .iter()
+                    .all(|&power| phy.energy_threshold_dbm(power).to_bits() == (-62.0f64).to_bits())
+            );
+        }
+        // 50 mW are 16.99 dBm, 100 mW are 20 dBm.
+        let found = [0.0, 16.9, 17.0, 20.0, 20.1].map(|power| B_LONG.energy_threshold_dbm(power));
+        assert_eq!(found.map(f64::to_bits), [-70.0, -70.0, -73.0, -73.0, -76.0f64].map(f64::to_bits));
+        assert_eq!(
+            found.map(f64::to_bits),
+            [0.0, 16.9, 17.0, 20.0, 20.1].map(|power| B_SHORT.energy_threshold_dbm(power).to_bits())
+        );
     }
 
     #[test]
@@ -218,6 +250,16 @@ mod tests {
             assert_eq!(other.rates[usize::from(there)].airtime(1534), rate.airtime(1534));
             assert_eq!(BG.same_rate(other, there), index);
         }
+    }
+
+    #[test]
+    fn a_layer_of_both_bands_is_that_of_the_channel() {
+        for channel in Channel::all(ABG.bands) {
+            let layer = ABG.on(channel);
+            assert_eq!(layer.name, if channel.is_two() { "802.11bg" } else { "802.11a" });
+            assert!(core::ptr::eq(layer.on(channel), layer));
+        }
+        assert_eq!(Channel::all(ABG.bands).count(), 14 + 28);
     }
 
     #[test]

@@ -5,9 +5,20 @@ use crate::math;
 
 /// `L = 20 log10 f + N log10 d + Lf(n) - 28` dB, f in MHz, d in m (at least 1), n floors between.
 ///
-/// Source: Recommendation ITU-R P.1238-10 (2019), equation 1 with tables 2 and 3, for 2.4 and
-/// 5 GHz. Range: 900 MHz to 100 GHz, 1 m and more, within one building. The number of floors is
-/// the whole number of storeys between the two antennas' heights.
+/// Source: Recommendation ITU-R P.1238, equation 1 with tables 2 and 3, up to edition 10; edition 11 has
+/// another model. Range: 1 m and more, within one building. The number of floors is the whole number of
+/// storeys between the two antennas' heights.
+///
+/// | | residential | office | commercial |
+/// | --- | --- | --- | --- |
+/// | N below 3 GHz | 28 | 30 | 22 |
+/// | N above | 28 (house) | 31 | 22 |
+/// | Lf below 3 GHz | 4 n | 15 + 4 (n - 1) | 6 + 3 (n - 1) |
+/// | Lf above | 13 n | 16 n | 6 + 3 (n - 1) |
+///
+/// The values below 3 GHz are those of the tables for 1.8 to 2 GHz, those above the ones for 5.2 GHz,
+/// where office has one floor alone. For commercial areas the tables have nothing at 5.2 GHz: N is that
+/// of 1.8 to 4 GHz, and Lf that of 1.8 to 2 GHz.
 #[derive(Clone, Copy, Debug)]
 pub struct ItuIndoor {
     /// Kind of building.
@@ -35,7 +46,7 @@ impl ItuIndoor {
             (Building::Residential, _) => 28.0,
             (Building::Office, true) => 30.0,
             (Building::Office, false) => 31.0,
-            (Building::Commercial, _) => 20.0,
+            (Building::Commercial, _) => 22.0,
         }
     }
 
@@ -87,5 +98,8 @@ mod tests {
         let home = ItuIndoor { building: Building::Residential, storey_m: 3.0 };
         // 20 log10(5200) = 74.320; 28 log10(20) = 36.429; one floor 13.
         assert!((home.at(20.0, 1.0, 5.2e9) - (74.320 + 36.429 + 13.0 - 28.0)).abs() < 2e-3);
+        let hall = ItuIndoor { building: Building::Commercial, storey_m: 4.0 };
+        // 20 log10(2000) = 66.021; 22 log10(10) = 22; three floors 6 + 2 * 3.
+        assert!((hall.at(10.0, 3.0, 2.0e9) - (66.021 + 22.0 + 12.0 - 28.0)).abs() < 1e-3);
     }
 }

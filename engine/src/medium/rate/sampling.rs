@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::RateControl;
+use crate::medium::mac::ampdu;
 use crate::medium::phy::Phy;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
@@ -16,12 +17,21 @@ use crate::time::{Instant, Span};
 /// (2), lowest. If no second rate has any throughput, at the edge of range, the most reliable
 /// replaces it.
 ///
+/// With 802.11n the rates are the schemes of so many streams, and the airtime is that of one of the
+/// frames of the longest A-MPDU. Each of its MPDUs counts. A sample is sent first and alone, not as an
+/// A-MPDU, if its rate would have more throughput than the best one without any failure; others are skipped.
+///
 /// Source: the design notes of the Minstrel controller in the Linux kernel's mac80211 (Smithies
 /// and Fietkau 2008); Yin, Kwon, et al., "Performance of mac80211 rate control mechanisms", MSWiM
-/// 2011. Simplified: no sampling queue per rate and no limit on time spent in retries.
+/// 2011; the notes of its successor for 802.11n, `minstrel_ht`, there. Simplified: no sampling queue
+/// per rate, no groups of rates, and no limit on time spent in retries.
 pub struct Sampling {
+    /// Index of the first rate in the table of the layer.
+    first: u8,
     /// Airtime of a 1200-octet frame at each rate in seconds.
     airtime: Vec<f64>,
+    /// Samples are frames of their own.
+    alone: bool,
     peers: BTreeMap<u32, Peer>,
 }
 
@@ -37,24 +47,49 @@ struct Peer {
     rates: Vec<Measured>,
     updated: Instant,
     best: [u8; 3],
+    /// Throughput of the best rate, in frames a second.
+    worth: f64,
     chain: [u8; 4],
     frames: u32,
     samples: u32,
+    /// The frame under way begins with a sample.
+    sampling: bool,
 }
 
+/// Octets of the frame whose airtime a rate is judged by.
+const FRAME: u32 = 1200;
 const WINDOW: Span = Span::from_millis(100);
 const TRIES_EACH: u32 = 2;
 const NEW_SHARE: f64 = 0.25;
+/// Share of acknowledged transmissions above which the average is mostly noise.
+const MOST_SHARE: f64 = 0.9;
 const FRAMES_PER_SAMPLE: u32 = 10;
 
 impl Sampling {
     /// A controller for the rates of `phy`; every receiver starts at the lowest and soon samples.
     #[must_use]
     pub fn new(phy: &Phy) -> Self {
-        #[allow(clippy::cast_precision_loss)] // milliseconds
-        let airtime = phy.rates.iter().map(|rate| rate.airtime(1200).nanos() as f64 * 1e-9).collect();
-        Self { airtime, peers: BTreeMap::new() }
+        let airtime = phy.rates.iter().map(|rate| seconds(rate.airtime(FRAME))).collect();
+        Self { first: 0, airtime, alone: false, peers: BTreeMap::new() }
     }
+
+    /// A controller for the schemes of 802.11n with 1 to `streams` streams, in A-MPDUs of up to so many
+    /// frames; every receiver starts at the lowest.
+    #[must_use]
+    pub fn of_schemes(phy: &Phy, streams: u8, frames: u8) -> Self {
+        let first = phy.scheme(0).unwrap_or(0);
+        let rates = phy.rates.iter().filter(|rate| rate.ht.is_some_and(|ht| ht.streams() <= streams));
+        let airtime = rates.map(|rate| {
+            let (count, octets) = ampdu::most(rate, FRAME, frames);
+            seconds(rate.airtime(octets)) / f64::from(count)
+        });
+        Self { first, airtime: airtime.collect(), alone: true, peers: BTreeMap::new() }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // milliseconds
+fn seconds(span: Span) -> f64 {
+    span.nanos() as f64 * 1e-9
 }
 
 impl Peer {
@@ -68,11 +103,11 @@ impl Peer {
                 (rate.tried, rate.acknowledged) = (0, 0);
             }
         }
-        // Below 10 % the throughput is useless; above 90 % the average is mostly noise.
+        // Below 10 % the throughput is useless.
         let probability = |index: usize| self.rates[index].average.unwrap_or(0.0);
         let worth = |index: usize| {
             let p = probability(index);
-            if p < 0.1 { 0.0 } else { p.min(0.9) / airtime[index] }
+            if p < 0.1 { 0.0 } else { p.min(MOST_SHARE) / airtime[index] }
         };
         let mut order: Vec<usize> = (0..self.rates.len()).collect();
         order.sort_by(|&a, &b| worth(b).total_cmp(&worth(a)));
@@ -82,6 +117,7 @@ impl Peer {
                 key(a).partial_cmp(&key(b)).unwrap_or(core::cmp::Ordering::Equal)
             })
             .unwrap_or(0);
+        self.worth = worth(order[0]);
         let number = |index: usize| u8::try_from(index).unwrap_or(0);
         // A second rate without throughput would only waste retries.
         let second = order.get(1).copied().filter(|&second| worth(second) > 0.0).unwrap_or(reliable);
@@ -98,9 +134,11 @@ impl RateControl for Sampling {
             rates: vec![Measured::default(); rates],
             updated: now,
             best: [0; 3],
+            worth: 0.0,
             chain: [0; 4],
             frames: 0,
             samples: 0,
+            sampling: false,
         });
         if now.since(peer.updated) >= WINDOW {
             peer.update(airtime, now);
@@ -109,10 +147,17 @@ impl RateControl for Sampling {
             peer.frames += 1;
             let [best, second, reliable] = peer.best;
             peer.chain = [best, second, reliable, 0];
+            peer.sampling = false;
             if peer.samples * FRAMES_PER_SAMPLE < peer.frames {
                 peer.samples += 1;
                 let sample = u8::try_from(random.below(rates as u64)).unwrap_or(0);
-                if airtime[usize::from(sample)] < airtime[usize::from(best)] {
+                let at = airtime[usize::from(sample)];
+                if self.alone {
+                    if sample != best && MOST_SHARE / at > peer.worth {
+                        peer.chain = [sample, best, reliable, 0];
+                        peer.sampling = true;
+                    }
+                } else if at < airtime[usize::from(best)] {
                     peer.chain = [sample, best, reliable, 0];
                 } else if sample != best {
                     peer.chain = [best, sample, reliable, 0];
@@ -120,12 +165,19 @@ impl RateControl for Sampling {
             }
         }
         let stage = usize::try_from(tries / TRIES_EACH).unwrap_or(3).min(3);
-        peer.chain[stage]
+        peer.sampling &= stage == 0;
+        self.first + peer.chain[stage]
+    }
+
+    fn samples(&self, peer: u32) -> bool {
+        self.peers.get(&peer).is_some_and(|peer| peer.sampling)
     }
 
     fn report(&mut self, peer: u32, rate: u8, _tries: u32, acknowledged: bool, _now: Instant) {
-        if let Some(peer) = self.peers.get_mut(&peer) {
-            let measured = &mut peer.rates[usize::from(rate)];
+        // Before a change of the settings another rate was possible.
+        let at = rate.checked_sub(self.first).map(usize::from);
+        let peer = self.peers.get_mut(&peer);
+        if let Some(measured) = peer.zip(at).and_then(|(peer, at)| peer.rates.get_mut(at)) {
             measured.tried += 1;
             measured.acknowledged += u32::from(acknowledged);
         }

@@ -14,7 +14,6 @@ import base64
 import functools
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ import numpy.typing as npt
 from airloom.errors import HostError, RunError
 from airloom.experiments.video import playout
 from airloom.experiments.video.playout import Playout
+from airloom.host import programs
 from airloom.measure.flow import jitter_rfc3550
 
 CLOCK = 90_000
@@ -52,7 +52,7 @@ def program(name: str) -> str:
 
 def need_ffmpeg() -> None:
     """Refuses to begin without ffmpeg."""
-    if shutil.which("ffmpeg") is None or shutil.which("ffprobe") is None:
+    if programs.find("ffmpeg") is None or programs.find("ffprobe") is None:
         raise HostError(
             "host.ffmpeg", "ffmpeg is not installed", cure="apt-get install -y --no-install-recommends ffmpeg"
         )

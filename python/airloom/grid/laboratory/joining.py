@@ -29,11 +29,12 @@ from pydantic import BaseModel
 from airloom import _engine
 from airloom.errors import HostError, RunError, ScenarioError
 from airloom.grid.laboratory.messages import Add, Begin, Change, Join, Read, Scanned
-from airloom.lab.messages import TIMEOUT, peer_of, receive, send
-from airloom.planning import media
+from airloom.lab.messages import error_from, receive, send
+from airloom.lab.running import TIMEOUT, peer_of
+from airloom.planning.expand import expand
 from airloom.planning.gate import Experiment
-from airloom.planning.network import expand
 from airloom.planning.plan import MediumPlan, NodePlan, Plan
+from airloom.planning.radio import media
 from airloom.scenario.model import Medium
 
 _OVERFLOW = Path("/proc/sys/kernel/overflowuid")
@@ -78,7 +79,7 @@ class Seat:
             raise RunError("lab.ended", "the laboratory ended the run's part in it")
         answer = json.loads(octets)
         if "error" in answer:
-            raise RunError(**answer["error"])
+            raise error_from(answer["error"])
         return answer["done"]
 
     def _fitted(self, plan: Plan) -> Plan:
@@ -137,7 +138,12 @@ class JoinedEngine:
         """What was read when the run ended."""
 
     def add_tap_port(
-        self, name: str, tap: _engine.Tap | int, transit: bool = False, complete_checksums: bool = False
+        self,
+        name: str,
+        tap: _engine.Tap | int,
+        transit: bool = False,
+        complete_checksums: bool = False,
+        offloads: tuple[bool, bool] = (True, True),
     ) -> None:
         """Keeps the TAP until its radio is added."""
         self._taps[name] = tap
@@ -249,7 +255,7 @@ def join(path: Path, token: str, identity: str) -> Iterator[Seat]:
             ) from None  # fmt: skip
         answer = json.loads(octets or b"{}")
         if "error" in answer:
-            raise RunError(**answer["error"])
+            raise error_from(answer["error"])
         if "done" not in answer:
             raise HostError("lab.unreachable", "the laboratory ended", where=str(path))
         try:

@@ -19,20 +19,23 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from airloom import _engine
 from airloom.errors import HostError, LabError, RunError, ScenarioError, translated
+from airloom.grid.answers import Lent
 from airloom.grid.inventory import MEDIUM, Testbed
 from airloom.grid.laboratory import messages
 from airloom.grid.laboratory.messages import Add, Begin, Change, Join, Read
 from airloom.grid.laboratory.processors import Processors
 from airloom.grid.laboratory.tenant import Shared, Tenant
-from airloom.grid.messages import MOST_VIOLATIONS
-from airloom.lab.messages import closed, error_of, peer_of, receive, send
+from airloom.grid.messages import MOST_VIOLATIONS, Violation
+from airloom.lab.messages import closed, error_of, receive, send
 from airloom.lab.packet_server import PacketServer
-from airloom.planning import media
+from airloom.lab.running import peer_of
+from airloom.planning.radio import media
 
 ASK_S = 5.0
 """How often the manager is asked whether a reservation still stands."""
@@ -47,11 +50,11 @@ _LAST = (1 << 24) - 1
 class Manager(Protocol):
     """The grid manager, called with the token of a run's user."""
 
-    def grant_of(self, token: str, reservation: str) -> dict[str, Any]:
+    def grant_of(self, token: str, reservation: str) -> Lent:
         """Returns the grant of a reservation; an error if it does not stand."""
 
-    def report(self, token: str, reservation: str, found: list[dict[str, Any]]) -> None:
-        """Reports violations of a reservation."""
+    def report(self, token: str, reservation: str, found: Sequence[Violation], unrecorded: int) -> None:
+        """Reports violations of a reservation, and how many so far have no record."""
 
 
 class Reporter:
@@ -61,22 +64,27 @@ class Reporter:
         self._manager = manager
         self._join = join
         self._tenant = tenant
-        self._sent: dict[tuple[Any, ...], int] = {}
+        self._sent: dict[Hashable, int] = {}
         """Transmissions that the manager knows of, by violation."""
+        self._lost = 0
+        """Violations without a record that the manager knows of."""
 
     def send(self) -> None:
         """Reports what is new since the last call. What the manager did not take is sent again."""
-        found = {
-            (one["at"], one["radio"], one["what"], one["channel"]): one for one in self._tenant.reported()
-        }
-        new = {key: one for key, one in found.items() if self._sent.get(key) != one["frames"]}
-        if not new:
-            return
+        found = {(one.at, one.radio, one.what, one.channel): one for one in self._tenant.reported()}
+        new = [(key, one) for key, one in found.items() if self._sent.get(key) != one.frames]
+        lost = self._tenant.unrecorded()
+        batches = [
+            dict(new[begin : begin + MOST_VIOLATIONS]) for begin in range(0, len(new), MOST_VIOLATIONS)
+        ]
+        if lost != self._lost and not batches:
+            batches = [{}]
         with contextlib.suppress(LabError):
-            self._manager.report(
-                self._join.token, self._join.reservation, list(new.values())[:MOST_VIOLATIONS]
-            )
-            self._sent |= {key: one["frames"] for key, one in list(new.items())[:MOST_VIOLATIONS]}
+            for batch in batches:
+                told = list(batch.values())
+                self._manager.report(self._join.token, self._join.reservation, told, lost)
+                self._sent |= {key: one.frames for key, one in batch.items()}
+                self._lost = lost
 
 
 class Laboratory:
@@ -148,13 +156,7 @@ class Laboratory:
         message = messages.parse(octets)
         if not isinstance(message, Join):
             raise RunError("lab.message", "the first message is `join`")
-        try:
-            lent = self._manager.grant_of(message.token, message.reservation)
-        except LabError:
-            raise
-        except Exception as error:
-            why = f"the grid manager's answer is not understood: {type(error).__name__}"
-            raise HostError("grid.answer", why) from None
+        lent = self._manager.grant_of(message.token, message.reservation)
         with self._lock:
             self._runs += 1
             number = self._runs
@@ -162,6 +164,7 @@ class Laboratory:
             raise RunError("lab.full", "the laboratory has had too many runs", cure="start it again")
         tenant = Tenant(self._shared, lent, number)
         report = Reporter(self._manager, message, tenant)
+        stack.callback(tenant.forget)
         stack.callback(report.send)
         stack.callback(tenant.leave)
         over = threading.Event()
@@ -171,20 +174,20 @@ class Laboratory:
         held = self.processors.hold(number, peer_of(client).pid)
         stack.callback(self.processors.release, number)
         done = {"zero": self._shared.zero, "macs": tenant.macs.hex(":"), "medium": self.settings}
-        send(client, {"done": {**done, "slice": lent["slice"], "processors": held}})
+        send(client, {"done": {**done, "slice": lent.slice, "processors": held}})
         return tenant
 
     def _watch(
-        self, client: socket.socket, join: Join, lent: dict[str, Any], report: Reporter, over: threading.Event
+        self, client: socket.socket, join: Join, lent: Lent, report: Reporter, over: threading.Event
     ) -> None:
         """Ends the run's part with the window, or when the reservation does not stand any more."""
-        end = time.monotonic() + lent["remaining_s"]
+        end = time.monotonic() + lent.remaining_s
         while (left := end - time.monotonic()) > 0:
             if over.wait(min(ASK_S, left)):
                 return
             report.send()
             try:
-                end = time.monotonic() + self._manager.grant_of(join.token, join.reservation)["remaining_s"]
+                end = time.monotonic() + self._manager.grant_of(join.token, join.reservation).remaining_s
             except HostError:
                 continue  # the manager is away: the window ends it
             except LabError as error:

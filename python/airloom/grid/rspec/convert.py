@@ -16,7 +16,7 @@ from airloom.planning.plan import LinkPlan, Plan
 from airloom.scenario import problems
 from airloom.scenario.model import Scenario
 from airloom.scenario.source import Source
-from airloom.scenario.topology.graphml import tidy
+from airloom.scenario.topology.graph_files import tidy
 
 KINDS = {
     "raw-pc": "qemu",

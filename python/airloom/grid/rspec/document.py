@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from airloom.grid.rspec.tree import Element, parse
+from airloom.host.rspec_tree import Element, parse
 
 NAMESPACE = "http://www.geni.net/resources/rspec/3"
 MOST_NODES = 2000

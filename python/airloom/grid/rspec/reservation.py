@@ -7,28 +7,27 @@ an RSpec; a manifest has it as an element ``grant`` of the namespace :data:`EXTE
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container, Sequence
 from xml.sax.saxutils import quoteattr
 
 from airloom.errors import ScenarioError
+from airloom.grid.answers import Inventory, Reservation
 from airloom.grid.rspec.document import NAMESPACE, Document, Node
 
 EXTENSION = "urn:airloom:rspec:grant:1"
 _URN = "urn:publicid:IDN+"
 
 
-def asked(document: Document, inventory: Mapping[str, Any]) -> dict[str, Any]:
+def asked(document: Document, inventory: Inventory) -> dict[str, object]:
     """Returns what a request for a reservation says: ``nodes`` by name, ``count`` and ``radios``.
 
-    ``inventory`` is the testbed as its grid manager describes it. Raises :class:`ScenarioError` for
-    components that are not the testbed's.
+    Raises :class:`ScenarioError` for components that are not the testbed's.
     """
     named: dict[str, Node] = {}
     for node in document.nodes:
         if node.component_id is None:
             continue
-        name = _component(node, inventory, document.source)
+        name = _component(node, inventory.name, inventory.nodes, document.source)
         if name in named:
             raise node.element.refusal(document.source, f"{name} is asked for twice", "a node carries one")
         named[name] = node
@@ -36,47 +35,47 @@ def asked(document: Document, inventory: Mapping[str, Any]) -> dict[str, Any]:
     return {"nodes": list(named), "count": len(document.nodes), "radios": most}
 
 
-def _component(node: Node, inventory: Mapping[str, Any], source: str) -> str:
-    """Returns the name of the inventory's node that a node asks for."""
+def _component(node: Node, testbed: str, lent: Container[str], source: str) -> str:
+    """Returns the name of the testbed's node that a node asks for."""
     said = node.component_id or ""
     authority, _, rest = said.removeprefix(_URN).partition("+")
     if said.startswith(_URN):
-        if authority != inventory["name"]:
-            cure = f"{urn(inventory['name'], 'node', '...')}"
+        if authority != testbed:
+            cure = urn(testbed, "node", "...")
             raise node.element.refusal(source, f"component_id {said[:80]!r} is of another testbed", cure)
         said = rest.removeprefix("node+")
-    if said not in inventory["nodes"]:
+    if said not in lent:
         raise node.element.refusal(
             source,
-            f"component_id: there is no node {said[:80]!r} in {inventory['name']}",
+            f"component_id: there is no node {said[:80]!r} in {testbed}",
             "airloom grid nodes",
         )
     return said
 
 
-def manifest(reservation: Mapping[str, Any], testbed: str, document: Document | None = None) -> str:
+def manifest(reservation: Reservation, testbed: str, document: Document | None = None) -> str:
     """Returns the manifest of a reservation; nodes have the names of the request, if it is given.
 
     Raises :class:`ScenarioError` if nothing is granted, or if the request is not the reservation's.
     """
-    grant = reservation.get("grant")
+    grant = reservation.grant
     if grant is None:
         raise ScenarioError(
-            "rspec.reservation", f"the reservation is {reservation['state']}: it has no grant",
+            "rspec.reservation", f"the reservation is {reservation.state}: it has no grant",
             cure="airloom grid show ID",
         )  # fmt: skip
-    asking = _assigned(list(grant["radios"]), testbed, document)
-    start, expires = (quoteattr(str(reservation[key])) for key in ("start", "end"))
+    asking = _assigned(list(grant.radios), testbed, document)
+    start, expires = (quoteattr(time) for time in (reservation.start, reservation.end))
     lines = [
         f'<rspec xmlns="{NAMESPACE}" xmlns:airloom="{EXTENSION}" type="manifest" expires={expires}>',
-        f"  <airloom:grant slice={quoteattr(reservation['slice'])} start={start}"
-        f' channels="{_row(grant["channels"])}" slots="{_row(grant["slots"])}"'
-        f' power_dbm="{grant["power_dbm"]:g}"/>',
+        f"  <airloom:grant slice={quoteattr(reservation.slice)} start={start}"
+        f' channels="{_row(grant.channels)}" slots="{_row(grant.slots)}"'
+        f' power_dbm="{grant.power_dbm:g}"/>',
     ]
-    for name, radios in grant["radios"].items():
+    for name, radios in grant.radios.items():
         node = asking.get(name)
         own = name if node is None else node.client_id
-        sliver = urn(testbed, "sliver", f"{reservation['id']}-{name}")
+        sliver = urn(testbed, "sliver", f"{reservation.id}-{name}")
         manager = urn(testbed, "authority", "cm")
         lines.append(
             f"  <node client_id={quoteattr(own)} component_id={quoteattr(urn(testbed, 'node', name))}"
@@ -105,9 +104,8 @@ def _assigned(granted: list[str], testbed: str, document: Document | None) -> di
     """Returns the node of the request for each granted one: asked for by name, or in their order."""
     if document is None:
         return {}
-    inventory = {"name": testbed, "nodes": granted}
     found = {
-        _component(node, inventory, document.source): node
+        _component(node, testbed, granted, document.source): node
         for node in document.nodes
         if node.component_id is not None
     }
@@ -119,5 +117,5 @@ def _assigned(granted: list[str], testbed: str, document: Document | None) -> di
     return found | dict(zip(free, others, strict=True))
 
 
-def _row(values: list[int]) -> str:
+def _row(values: Sequence[int]) -> str:
     return " ".join(map(str, values))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     JSON,
@@ -16,6 +16,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+from airloom.grid.messages import Role, Scope, Unit, Violated
 
 NAMES = {
     "ix": "ix_%(column_0_label)s",
@@ -60,7 +62,7 @@ class Token(Table):
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
     digest: Mapped[str] = mapped_column(String(64))
-    scopes: Mapped[list[str]] = mapped_column(JSON)
+    scopes: Mapped[list[Scope]] = mapped_column(JSON)
     label: Mapped[str] = mapped_column(String(100))
     created: Mapped[int] = mapped_column(BigInteger)
     expires: Mapped[int] = mapped_column(BigInteger)
@@ -92,7 +94,7 @@ class Member(Table):
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), primary_key=True, index=True)
-    role: Mapped[str] = mapped_column(String(10))
+    role: Mapped[Role] = mapped_column(String(10))
 
     user: Mapped[User] = relationship(lazy="joined")
     project: Mapped[Project] = relationship(lazy="joined")
@@ -115,8 +117,7 @@ class Reservation(Table):
     key: Mapped[str | None] = mapped_column(String(64))
     """The client's own key, so that a repeated call books once."""
     slice: Mapped[str] = mapped_column(String(32))
-    state: Mapped[str] = mapped_column(String(10))
-    """``waiting``, ``granted``, ``released`` or ``expired``."""
+    state: Mapped[Literal["waiting", "granted", "released", "expired"]] = mapped_column(String(10))
     created: Mapped[int] = mapped_column(BigInteger)
     start: Mapped[int] = mapped_column(BigInteger)
     end: Mapped[int] = mapped_column(BigInteger)
@@ -141,12 +142,12 @@ class Violation(Table):
     """Milliseconds since 1970: the first one."""
     radio: Mapped[str] = mapped_column(String(127), primary_key=True)
     """``node:radio`` of the testbed."""
-    what: Mapped[str] = mapped_column(String(10), primary_key=True)
+    what: Mapped[Violated] = mapped_column(String(10), primary_key=True)
     channel: Mapped[int] = mapped_column(primary_key=True)
     until: Mapped[int] = mapped_column(BigInteger)
     amount: Mapped[float] = mapped_column(Double)
     """By how much, in ``unit``."""
-    unit: Mapped[str] = mapped_column(String(3))
+    unit: Mapped[Unit] = mapped_column(String(3))
     frames: Mapped[int] = mapped_column(BigInteger)
 
     reservation: Mapped[Reservation] = relationship(lazy="joined")

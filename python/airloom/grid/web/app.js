@@ -103,7 +103,9 @@ function violated(found) {
   for (const one of found) {
     const row = body.insertRow();
     cell(row, new Date(one.at).toLocaleString());
-    for (const key of ["slice", "project", "radio"]) cell(row, one[key]);
+    cell(row, one.slice);
+    cell(row, one.project);
+    cell(row, one.radio);
     cell(row, one.what === "channel" ? `channel ${one.channel}` : one.what);
     cell(row, one.unit ? `${Number(one.amount.toPrecision(3))} ${one.unit}` : "");
     cell(row, one.frames);
@@ -129,7 +131,8 @@ async function attempt(does) {
   } catch (error) {
     if (error.status === 401) logout();
     say(error.message, "bad");
-    if (error.nearest) find("request-form").elements.start.value = local(Date.parse(error.nearest.start));
+    const nearest = error.nearest;
+    if (nearest) find("request-form").elements.start.value = local(Date.parse(nearest.start));
   }
 }
 

@@ -2,6 +2,7 @@
 import { RadioMap, WiredMap } from "./map.js";
 import * as panels from "./panels.js";
 import { offer, open } from "./console.js";
+import * as curves from "./curves.js";
 
 const find = (id) => document.getElementById(id);
 const page = { drawing: null, state: null, last: null, selected: null, entries: 0, operator: false };
@@ -30,8 +31,9 @@ function drawing(said) {
   find("description").textContent = [said.description, point].filter(Boolean).join(" ");
   find("radio-part").hidden = said.radios.length === 0;
   find("channels-part").hidden = said.radios.length === 0;
-  find("wired-part").hidden = find("links-part").hidden = said.links.length === 0;
+  find("wired-part").hidden = find("links-part").hidden = find("link-part").hidden = said.links.length === 0;
   panels.begin(said);
+  curves.begin(said, find("link-choice"));
   panels.slices(find("radio-legend"), said);
   for (const map of maps) map.draw(said);
   offer(find("console-node"), said.vertices.filter((one) => one.kind).map((one) => one.name));
@@ -48,8 +50,18 @@ function state(said) {
   panels.links(find("links"), said, page.drawing);
   panels.channels(find("channels"), said);
   panels.violations(find("violations"), find("violations-part"), said.violations);
-  panels.progress(find("measurements"), said.at);
+  panels.progress(said.at);
+  curves.take(said);
+  panels.values(said.values, curves.of);
+  showCurves();
   showNode();
+}
+
+function showCurves() {
+  if (!page.last) return;
+  const link = page.drawing.links.find((one) => one.name === find("link-choice").value);
+  curves.link(find("link-charts"), find("link-legend"), link, page.last);
+  curves.line(find("timeline"), find("timeline-part"), page.last.at);
 }
 
 function verdict(said) {
@@ -65,6 +77,7 @@ function entries(said) {
     page.entries = one.number;
     if (one.kind === "phase") find("phase").textContent = one.text;
     panels.entry(find("measurements"), find("events"), one);
+    curves.entry(one);
   }
 }
 
@@ -75,6 +88,7 @@ function ended(said) {
   verdict(said);
   panels.claims(find("claims"), find("claims-part"), said.claims);
   page.state = null;
+  showCurves();
   find("console-form").hidden = true;
   showNode();
 }
@@ -84,8 +98,10 @@ find("console-form").addEventListener("submit", (event) => {
   event.preventDefault();
   open(find("terminals"), find("console-node").value);
 });
+find("link-choice").addEventListener("change", showCurves);
 addEventListener("resize", () => {
   if (!page.drawing) return;
+  showCurves();
   for (const map of maps) {
     map.draw(page.drawing);
     if (page.last) map.update(page.last);

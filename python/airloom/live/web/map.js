@@ -1,5 +1,5 @@
 // Maps as SVG: radio nodes where they are, in metres, and wired nodes as a diagram.
-import { rate } from "./panels.js";
+import { rate } from "./units.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const TRAIL = 120;

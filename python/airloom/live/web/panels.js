@@ -1,10 +1,12 @@
 // Tables and lists. Text of scenarios and nodes only becomes text nodes, never markup.
+import { chart, drawn } from "./chart.js";
+import { past } from "./curves.js";
 import { colour } from "./map.js";
+import { moment, percent, rate } from "./units.js";
 
-const MINUTE = 120;
+const MINUTE = 120; // readings
 const ROWS = 400;
 const USERS = 8;
-const history = new Map();
 const running = new Map();
 let drawing = null;
 
@@ -15,17 +17,7 @@ export function made(tag, text = "", className = "") {
   return element;
 }
 
-export function rate(bits) {
-  const units = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]];
-  const [factor, unit] = units.find(([one]) => bits >= one) ?? [1, "bit/s"];
-  return `${(bits / factor).toPrecision(3).replace(/e\+.*/, "")} ${unit}`.replace(/^0\.00 /, "0 ");
-}
-
-const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
-const moment = (ns) => `${(ns / 1e9).toFixed(1)} s`;
-
 export function begin(said) {
-  if (drawing && drawing.generation !== said.generation) history.clear();
   drawing = said;
   for (const name of said.measurements) if (!running.has(name)) waiting(name);
 }
@@ -73,8 +65,8 @@ function measurement(list, one) {
     const bar = made("progress");
     bar.setAttribute("aria-label", `Progress of ${one.name}`);
     bar.max = Math.max(one.expected, 1e8);
-    Object.assign(known, { bar, from: one.at ?? 0 });
-    known.item.replaceChildren(...head, made("span", "runs", "what"), bar);
+    Object.assign(known, { bar, from: one.at ?? 0, curve: made("div") });
+    known.item.replaceChildren(...head, made("span", "runs", "what"), bar, known.curve);
     return;
   }
   known.bar = null;
@@ -82,7 +74,7 @@ function measurement(list, one) {
     known.item.replaceChildren(...head, made("span", "failed", "what bad"), made("div", one.text));
     return;
   }
-  known.item.replaceChildren(...head, made("span", "done", "what good"), figures(one.figures));
+  known.item.replaceChildren(...head, made("span", "done", "what good"), figures(one.figures), known.curve ?? "");
   if (one.further.length === 0) return;
   const more = made("details");
   more.append(made("summary", `${one.further.length} more figures`), figures(one.further));
@@ -99,8 +91,17 @@ function figures(found) {
   return list;
 }
 
-export function progress(list, at) {
+export function progress(at) {
   for (const { bar, from } of running.values()) if (bar) bar.value = Math.min(bar.max, at - from);
+}
+
+// The curves of measurements that run: `of` has the points of each so far.
+export function values(said, of) {
+  for (const name of Object.keys(said)) {
+    const known = running.get(name), curve = of(name);
+    if (!known?.curve || !curve) continue;
+    known.curve.replaceChildren(chart(curve.title, [{ className: "first", points: curve.points }], curve.text));
+  }
 }
 
 export function claims(list, part, said) {
@@ -140,11 +141,8 @@ export function links(body, state, said) {
   for (const { name, a, b } of names) {
     const link = state.links[name];
     for (const [direction, from, to] of [["forward", a, b], ["backward", b, a]]) {
-      const way = link[direction], key = `${name} ${direction}`;
-      const past = history.get(key) ?? [];
-      past.push(way.bit_s);
-      if (past.length > MINUTE) past.shift();
-      history.set(key, past);
+      const way = link[direction];
+      const rates = past(name, direction, "bit_s").slice(-MINUTE).map(([, value]) => value);
       const row = made("tr");
       const first = direction === "forward";
       row.append(
@@ -152,7 +150,7 @@ export function links(body, state, said) {
         made("td", first ? (link.up ? "up" : "down") : "", first ? (link.up ? "good" : "bad") : ""),
         made("td", `${from} → ${to}`),
         made("td", rate(way.bit_s), "number"),
-        cell(spark(past, way.rate)),
+        cell(spark(rates, way.rate)),
         made("td", way.queue ? `${way.queue}` : "0", "number"),
         made("td", way.dropped.toLocaleString("en"), way.dropping > 0 ? "number bad" : "number"),
         made("td", way.text),
@@ -170,17 +168,11 @@ function cell(content) {
 }
 
 function spark(values, limit) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("class", "spark");
-  svg.setAttribute("viewBox", `0 0 ${MINUTE} 20`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("aria-hidden", "true");
+  const svg = drawn("svg", { class: "spark", viewBox: `0 0 ${MINUTE} 20`, preserveAspectRatio: "none", "aria-hidden": "true" });
   const most = Math.max(limit ?? 0, ...values) || 1;
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
   const from = MINUTE - values.length;
-  line.setAttribute("vector-effect", "non-scaling-stroke");
-  line.setAttribute("points", values.map((one, index) => `${from + index},${(19 - (18 * one) / most).toFixed(1)}`).join(" "));
-  svg.append(line);
+  const points = values.map((one, index) => `${from + index},${(19 - (18 * one) / most).toFixed(1)}`).join(" ");
+  svg.append(drawn("polyline", { "vector-effect": "non-scaling-stroke", points }));
   return svg;
 }
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from airloom import _engine
+from airloom.host import programs
 from airloom.host.descendants import processes_below
 from airloom.nodes.guests.guest_node import InnerNode
 from airloom.nodes.guests.guest_sockets import GuestSocket
@@ -57,6 +58,8 @@ class Machine:
     descriptors: tuple[int, ...] = ()
     """Passed to it as descriptors from 4 on."""
     env: Mapping[str, str] = field(default_factory=dict)
+    folder: str = "/"
+    """Its working folder."""
     capabilities: tuple[int, ...] = ()
     devices: tuple[str, ...] = ()
     """Names below /dev of the devices that it opens."""
@@ -82,6 +85,11 @@ class GuestNode(InnerNode):
         """The nodes that share it; empty if it is a node itself."""
         self._wlan: tuple[GuestSocket, _engine.WlanDevice] | None = None
         self._handling = _handling(self.settings.handling, site)
+        self._time = None if site.pacer is None else site.pacer.guest(plan.name)
+        """What connects its machine with the calendar; None in wall time."""
+        self.calendar_guest = None if self._time is None else self._time.number
+        self._waits = False
+        """Whether it is another guest's turn."""
 
     @abstractmethod
     def machine(self) -> Machine:
@@ -107,10 +115,39 @@ class GuestNode(InnerNode):
         tasks = self.tasks()[1:]  # without the first process on the host
         return footprint_of([Path(f"/proc/{task}/status") for task in tasks])
 
+    def switches(self) -> dict[int, int]:
+        found = {}
+        for task in self.tasks()[1:]:
+            with contextlib.suppress(OSError, KeyError, ValueError):  # it has just ended
+                lines = _lines(Path(f"/proc/{task}/status"))
+                found[task] = sum(int(lines[key]) for key in _SWITCHES)
+        return found
+
     def restart(self) -> None:
         with self._lock:
             super().restart()
             self.wake()
+
+    def give_turn(self, its: bool) -> None:
+        # Not under the lock: the thread that stops the guest holds it until the guest has ended.
+        if self._state != "up":
+            self._waits = not its
+            return
+        with self._lock:
+            self._waits = not its
+            if self._state == "up" and self._init is not None:
+                super()._halt(self._waits)
+
+    def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
+        with self._lock:
+            self.give_turn(True)
+            super().stop(grace, ended=ended)
+
+    def _halt(self, halt: bool) -> None:
+        if self._site.pacer is not None and self.calendar_guest is not None:
+            self._site.pacer.pause(self.calendar_guest, halt)
+        else:
+            super()._halt(halt or self._waits)
 
     def reset(self) -> None:
         """Restarts it if it is off."""
@@ -161,6 +198,12 @@ class GuestNode(InnerNode):
         return sum(one.wlan is not None for node in self.inside for one in node.guest.interfaces)
 
     @property
+    def bridge_modules(self) -> tuple[str, ...]:
+        """Modules of the kernel for the bridges of its nodes."""
+        bridged = any(one.bridge for node in self.inside for one in node.guest.interfaces)
+        return ("bridge",) if bridged else ()
+
+    @property
     def wlan_device(self) -> _engine.WlanDevice | None:
         made = self._wireless()
         return None if made is None else made[1]
@@ -194,7 +237,8 @@ class GuestNode(InnerNode):
         machine = self.machine()
         order: Message = {
             "argv": machine.argv,
-            "env": {"PATH": os.environ.get("PATH", os.defpath), **machine.env},
+            "env": {"PATH": programs.search_path(), **machine.env},
+            "folder": machine.folder,
             "descriptors": len(machine.descriptors),
             "sandbox": {
                 "memory": machine.memory,
@@ -202,6 +246,7 @@ class GuestNode(InnerNode):
                 "devices": machine.devices,
             },
             "timeout_ms": round(machine.timeout * 1000),
+            "virtual_time": self._time is not None,
             "world": {
                 **self._world(machine.root),
                 "modules": machine.modules,
@@ -212,7 +257,8 @@ class GuestNode(InnerNode):
             },
         }
         self.timeout = machine.timeout
-        init.host(order, [self.log, *machine.descriptors])
+        wire = () if self._time is None else (self._time.wire[1].fileno(),)
+        init.host(order, [self.log, *machine.descriptors, *wire])
 
     def _how(self, message: Message) -> str:
         how = super()._how(message).replace("its first process", "its machine", 1)
@@ -234,28 +280,30 @@ def footprint_of(files: Sequence[Path]) -> Footprint | None:
     Memory is that of the largest process: the processes of User Mode Linux map the same memory, so a
     sum would count it several times.
     """
-    resident, switches, found = 0, 0, False
+    found = []
     for file in files:
-        try:
-            lines = dict(line.split(":", 1) for line in file.read_text().splitlines())
-            switches += sum(int(lines[key]) for key in _SWITCHES)
-        except (OSError, KeyError, ValueError):  # it has just ended
-            continue
-        found = True
-        resident = max(resident, int(lines.get("VmRSS", "0 kB").split()[0]) * 1024)
-    return Footprint(resident, switches) if found else None
+        with contextlib.suppress(OSError, ValueError):  # it has just ended
+            found.append(int(_lines(file).get("VmRSS", "0 kB").split()[0]) * 1024)
+    return Footprint(max(found)) if found else None
+
+
+def _lines(file: Path) -> dict[str, str]:
+    return dict(line.split(":", 1) for line in file.read_text().splitlines())
 
 
 def _handling(plan: HandlingPlan, site: Site) -> _engine.Handling | None:
     """Returns what the engine's devices need to know; None for the default."""
-    if plan == HandlingPlan():
+    in_band = site.pacer is not None
+    if plan == HandlingPlan() and not in_band:
         return None
     tlb = None
     if plan.entries is not None:
         tlb = _engine.IoTlb(plan.entries)
         if plan.translation == "merged":
             tlb = site.merged.setdefault(plan.entries, tlb)
-    return _engine.Handling(plan.notifications, plan.frames or 1, plan.time or 0, plan.translation, tlb)
+    return _engine.Handling(
+        plan.notifications, plan.frames or 1, plan.time or 0, plan.translation, tlb, in_band
+    )
 
 
 def _log(name: str, site: Site) -> int:

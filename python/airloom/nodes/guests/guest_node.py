@@ -12,6 +12,7 @@ guest. The guest belongs to one node (:mod:`airloom.nodes.guests.guest`), or is 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
 
 from airloom import _engine
@@ -24,6 +25,7 @@ from airloom.nodes.kinds.netns import NetnsNode
 from airloom.nodes.process.channel import Message
 from airloom.nodes.process.init import InitClient
 from airloom.nodes.spec import spec_of
+from airloom.nodes.virtual_time import Pacer
 from airloom.planning.plan import GuestPlan, InterfacePlan, NodePlan
 
 _READINGS = 12
@@ -56,7 +58,7 @@ class InnerNode(NetnsNode):
         names = [
             one.name
             for one in plan.interfaces
-            if one.real is None and one.wlan is None and one.name not in self.taps
+            if one.real is None and one.wlan is None and not one.bridge and one.name not in self.taps
         ]
         self._sockets = {name: GuestSocket.open() for name in names}
         self.vhost_sockets = {name: one.listener.fileno() for name, one in self._sockets.items()}
@@ -110,10 +112,24 @@ class InnerNode(NetnsNode):
     def clock(self) -> ClockReading:
         """Reads both clocks several times. They run at one rate, so each reading bounds the offset."""
         init = self._ready()
+        if self._site.pacer is not None:
+            return virtual_clock(self._site.pacer, init)
         readings = [init.clock() for _ in range(_READINGS)]
         least = max(inside - after for _, inside, after in readings)
         most = min(inside - before for before, inside, _ in readings)
         return ClockReading(readings[-1][2], (least + most) // 2, max(1, (most - least) // 2))
+
+    def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """In virtual time only what two logins have in common, so that two runs are the same."""
+        found = super()._environment(more)
+        if self._site.pacer is None:
+            return found
+        kept = {"PATH", "HOME", "LANG", "AIRLOOM_PYTHON", *more}
+        return {name: value for name, value in found.items() if name in kept or name.startswith("LC_")}
+
+    def halted(self) -> frozenset[int]:
+        """None: the stopped processes of this machine are those that its guest's kernel traces."""
+        return frozenset()
 
     def counters(self) -> dict[str, dict[str, int]]:
         """From the hosting interfaces if it is behind TAPs; otherwise from its own kernel."""
@@ -175,6 +191,16 @@ class InnerNode(NetnsNode):
         raise NotImplementedError
 
 
+def virtual_clock(pacer: Pacer, init: InitClient) -> ClockReading:
+    """Reads a guest's clock against the calendar. Between both lies what its kernel did before it had
+    a clock.
+    """
+    before = pacer.now()
+    _, inside, _ = init.clock()
+    after = pacer.now()
+    return ClockReading(after, inside - (before + after) // 2, max(1, -(-(after - before) // 2)))
+
+
 def card_name(interface: InterfacePlan) -> str:
     """Name of an interface's network card in its machine, in which no other has its address."""
     return "net" + interface.mac.replace(":", "")
@@ -183,6 +209,7 @@ def card_name(interface: InterfacePlan) -> str:
 def outer(plan: NodePlan) -> NodePlan:
     """A node's plan on the host: its cards, if connected through TAPs, without addresses."""
     assert plan.guest is not None
-    cards = [one for one in plan.interfaces if one.wlan is None and plan.guest.network == "tap"]
+    taps = plan.guest.network == "tap"
+    cards = [one for one in plan.interfaces if one.wlan is None and not one.bridge and taps]
     bare = tuple(replace(card, addresses=()) for card in cards)
-    return replace(plan, interfaces=bare, routes=(), forwarding=False, files={}, sysctl={})
+    return replace(plan, interfaces=bare, routes=(), neighbours=(), forwarding=False, files={}, sysctl={})

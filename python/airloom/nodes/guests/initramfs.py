@@ -43,6 +43,14 @@ def descriptor(files: Sequence[str] = (), early: Sequence[str] = ()) -> int:
     return _made(program, program.stat().st_mtime_ns, tuple(files), tuple(early))
 
 
+REGULATORY_PACKAGE = "wireless-regdb"
+WITHOUT_REGULATORY = (
+    "this machine has no regulatory database, so kernels of guests allow no access point and no mesh at "
+    f"5 GHz, whatever the country is (sudo apt-get install {REGULATORY_PACKAGE})"
+)
+"""Note on guests with 802.11 devices."""
+
+
 def regulatory() -> tuple[str, ...]:
     """The files of the regulatory database, if it is installed."""
     return tuple(path for path in _REGULATORY if Path(path).is_file())

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from airloom import _engine
 from airloom.errors import LabError, RunError
+from airloom.nodes.guests import initramfs
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.guests.guest_node import InnerNode, outer
 from airloom.nodes.kind import Cpu, Exit, NodeHandle, Site, State
@@ -113,7 +114,11 @@ class PartNode(InnerNode):
                 stderr=self.machine.log,
                 on_exit=lambda exit: self._parted(init, exit),
             )
-            order = {"timeout_ms": round(self.timeout * 1000), "world": self._world({"from": "part"})}
+            order = {
+                "timeout_ms": round(self.timeout * 1000),
+                "virtual_time": self._site.pacer is not None,
+                "world": self._world({"from": "part"}),
+            }
             init.join(order, near.fileno())
         self._joined = init
 
@@ -163,6 +168,7 @@ class GuestKind(NetnsKind):
 
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
         shared: dict[str, list[NodePlan]] = {}
+        self._note_regulatory(plans)
         for plan in plans:
             assert plan.guest is not None
             if plan.guest.shared is not None:
@@ -179,10 +185,17 @@ class GuestKind(NetnsKind):
                 part = made[plan.name]
                 assert isinstance(part, PartNode)
                 part.machine = machine
+                part.calendar_guest = machine.calendar_guest
                 machine.parts.append(part)
         for handle in made.values():
             handle.wake()
         return {plan.name: made[plan.name] for plan in plans}
+
+    def _note_regulatory(self, plans: Sequence[NodePlan]) -> None:
+        """Notes that channels of 5 GHz are closed, before programs wait for them for ever."""
+        wireless = any(one.wlan is not None for plan in plans for one in plan.interfaces)
+        if wireless and not initramfs.regulatory() and initramfs.WITHOUT_REGULATORY not in self.notes:
+            self.notes.append(initramfs.WITHOUT_REGULATORY)
 
     def node(self, plan: NodePlan, namespace: _engine.Namespace) -> InnerNode:
         assert plan.guest is not None

@@ -16,7 +16,7 @@ from typing import ClassVar
 from airloom.errors import LabError, translated
 from airloom.nodes.kind import Nature, NodeHandle, Properties
 from airloom.nodes.kinds.netns import NetnsKind
-from airloom.planning.link_settings import DEFAULT_PACKETS, LinkSettings
+from airloom.planning.links.link_settings import DEFAULT_PACKETS, LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan
 
 _BURST = 1600
@@ -81,7 +81,7 @@ class NativeKind(NetnsKind):
             namespace = self._nodes[node].namespace
             try:
                 with translated():
-                    namespace.shape(interface, rate, _BURST, packets, settings.overhead)
+                    namespace.shape(interface, rate, _BURST, packets, settings.overhead_in_force)
             except LabError as error:
                 self.notes.append(f"link {link}: the reference is not shaped: {error.message}")
             else:

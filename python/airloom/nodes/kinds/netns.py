@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 from airloom import _engine
 from airloom.errors import LabError, RunError, translated
+from airloom.host import programs
 from airloom.nodes.kernel_radios import is_radio
 from airloom.nodes.kind import (
     Completed,
@@ -34,12 +35,13 @@ from airloom.nodes.kind import (
     Site,
     State,
 )
-from airloom.nodes.process import scheduling
+from airloom.nodes.network import refused, unsent
+from airloom.nodes.process import halted, scheduling
 from airloom.nodes.process.cgroups import Group
 from airloom.nodes.process.channel import Message
 from airloom.nodes.process.init import InitClient, streams
 from airloom.nodes.process.supervisor import Made
-from airloom.nodes.spec import spec_of
+from airloom.nodes.spec import no_longer_divided, spec_of
 from airloom.planning.plan import NodePlan
 
 _MACHINE = (Path("/run"),)
@@ -93,8 +95,13 @@ class NetnsNode(NodeHandle):
         return self._site.radios.device if any(map(is_radio, self._plan.interfaces)) else None
 
     @property
+    def plan(self) -> NodePlan:
+        """Its plan."""
+        return self._plan
+
+    @property
     def namespace(self) -> _engine.Namespace:
-        """Its network namespace."""
+        """Its network namespace; this machine's if it has none on this machine."""
         return self._namespace
 
     def wake(self) -> None:
@@ -119,7 +126,9 @@ class NetnsNode(NodeHandle):
             self._made = made
             self._notes = made.notes
             self._group = Group(made.group, made.cpu_group) if made.group is not None else None
-            self._init = InitClient(self.name, made.channel, site.supervisor.dispatcher, self.missing)
+            self._init = InitClient(
+                self.name, made.channel, site.supervisor.dispatcher, self.missing, site.pacer
+            )
             self._schedule(made)
 
     def _schedule(self, made: Made) -> None:
@@ -189,7 +198,20 @@ class NetnsNode(NodeHandle):
         return any(listening_in(self._net(table), LISTENING[protocol], port) for table in tables)
 
     def datagrams_refused(self) -> int:
-        return refused_in(self._net("snmp"), self._net("snmp6")) if self._state == "up" else 0
+        return refused.refused_in(self._net("snmp"), self._net("snmp6")) if self._state == "up" else 0
+
+    def halted(self) -> frozenset[int]:
+        return frozenset() if self._made is None else halted.groups_below(self._made.pid)
+
+    def passed(self, *, idle: bool = True) -> unsent.Passed | None:
+        if self._state != "up" or (self._made is None and not (idle and self._plan.forwarding)):
+            return None
+        plain = {"lo", *(interface.name for interface in self._plan.interfaces)}
+        if self._made is not None:
+            return unsent.passed(self._net, plain)
+        with contextlib.suppress(OSError), translated():
+            return unsent.passed_in(self._namespace.fileno(), plain)
+        return None
 
     def _net(self, table: str) -> str:
         """A table in the node's ``/proc/net``; empty if missing, or if no program has run yet."""
@@ -208,6 +230,10 @@ class NetnsNode(NodeHandle):
                 self._account()
                 with contextlib.suppress(LabError):  # it may just have ended by itself
                     self._init.stop(grace)
+                if self._site.pacer is not None:
+                    # The report of its end comes later, at no instant of virtual time.
+                    init = self._init
+                    self._site.pacer.until(lambda: init.is_gone, grace + _DYING)
             self._off(grace + _DYING, ended)
 
     def kill(self) -> None:
@@ -231,6 +257,15 @@ class NetnsNode(NodeHandle):
                 self._namespace.set_up(True)
             self._failure = None
             self._state = "up"
+
+    def change(self, plan: NodePlan, spec: dict[str, Any]) -> None:
+        """Changes its network stack to that of a plan, with this specification."""
+        with self._lock:
+            self._must_be_up()
+            with translated():
+                self._namespace.change(spec)
+            self._plan = plan
+            self.taps = self._namespace.taps()
 
     def pause(self) -> None:
         with self._lock:
@@ -275,8 +310,11 @@ class NetnsNode(NodeHandle):
 
     def wait_closed(self) -> None:
         """Waits until its processes have ended."""
-        if self._init is not None and not self._over.wait(_DYING):
-            raise RunError("node.end", f"node {self.name}: its processes do not end within {_DYING:g} s")
+        self._wait_over(_DYING)
+
+    def _wait_over(self, timeout: float) -> None:
+        if self._init is not None and not self._over.wait(timeout):
+            raise RunError("node.end", f"node {self.name}: its processes do not end within {timeout:g} s")
 
     def settle(self) -> None:
         """Waits until it can run programs."""
@@ -311,6 +349,7 @@ class NetnsNode(NodeHandle):
         installed for it.
         """
         own = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TMP", "TEMP")}
+        own["PATH"] = programs.search_path()
         return {**own, "AIRLOOM_PYTHON": sys.executable, **more}
 
     def _folder(self) -> str:
@@ -341,8 +380,7 @@ class NetnsNode(NodeHandle):
 
     def _off(self, timeout: float, ended: Callable[[], None] | None = None) -> None:
         """After its processes have ended: takes the interfaces down."""
-        if self._init is not None and not self._over.wait(timeout):
-            raise RunError("node.end", f"node {self.name}: its processes do not end within {timeout:g} s")
+        self._wait_over(timeout)
         self._forget()
         if ended is not None:
             ended()
@@ -376,6 +414,8 @@ class NetnsNode(NodeHandle):
         # Not under the lock: the thread that stops the node holds it and waits for this event.
         if self._state in ("up", "paused") and over is self._over:
             self._has_ended(message)
+        if self._site.pacer is not None:
+            self._site.pacer.over(self.name, self._failure)
 
     def _has_ended(self, message: Message) -> None:
         """Its first process has ended unexpectedly."""
@@ -418,13 +458,14 @@ class NetnsKind(Kind):
         for a, a_interface, b, b_interface in wires:
             wired.setdefault(a, set()).add(a_interface)
             wired.setdefault(b, set()).add(b_interface)
-        own = [plan for plan in plans if not plan.machine_network]
+        without = self.site.supervisor.folder is not None
+        own = [] if without else [plan for plan in plans if not plan.machine_network]
         specs = [self.spec(plan, wired.get(plan.name, set())) for plan in own]
         with translated():
             made_at_once = _engine.bring_up(specs, wires, self.site.radios.device)
             namespaces = dict(zip((plan.name for plan in own), made_at_once, strict=True))
             for plan in plans:
-                if plan.machine_network:
+                if without or plan.machine_network:
                     namespaces[plan.name] = _engine.Namespace.of_machine(plan.name)
         made = {plan.name: self.node(plan, namespaces[plan.name]) for plan in plans}
         self._nodes |= made
@@ -436,6 +477,11 @@ class NetnsKind(Kind):
 
     def settle(self) -> None:
         """No wait: these nodes can run programs as soon as they exist."""
+
+    def change(self, plan: NodePlan) -> None:
+        node, spec = self._nodes[plan.name], self.spec(plan, set())
+        spec["sysctl"] = no_longer_divided(node.plan, plan) | spec["sysctl"]
+        node.change(plan, spec)
 
     def drop(self, name: str) -> None:
         node = self._nodes.pop(name)
@@ -471,14 +517,6 @@ def listening_in(table: str, state: str, port: int) -> bool:
     """Whether a port is in ``state`` in the text of a table such as /proc/net/tcp."""
     rows = (line.split()[1:4] for line in table.splitlines()[1:])
     return any(is_in == state and int(local.rpartition(":")[2], 16) == port for local, _, is_in in rows)
-
-
-def refused_in(snmp: str, snmp6: str) -> int:
-    """UDP ``RcvbufErrors`` for IPv4 and IPv6 from the texts of /proc/net/snmp and snmp6."""
-    rows = [line.split() for line in snmp.splitlines() if line.startswith("Udp:")]
-    four = dict(zip(*rows, strict=True)) if len(rows) == 2 else {}
-    six = dict(line.split() for line in snmp6.splitlines())
-    return int(four.get("RcvbufErrors", 0)) + int(six.get("Udp6RcvbufErrors", 0))
 
 
 def _sum(a: Cpu, b: Cpu) -> Cpu:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from typing import ClassVar
 
 from airloom import _engine
 from airloom.errors import HostError, RunError, ScenarioError
+from airloom.host import programs
 from airloom.nodes.kind import Exit, Nature, NodeHandle, Site
 from airloom.nodes.kinds.netns import NetnsKind, NetnsNode
 from airloom.nodes.network import packet_sockets
@@ -266,7 +266,7 @@ class OpenVSwitchKind(NetnsKind):
 
 def require_programs() -> None:
     """Raises :class:`HostError` if Open vSwitch is not installed."""
-    missing = [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
+    missing = [name for name in _PROGRAMS if programs.find(name) is None]
     if missing or not os.path.exists(_SCHEMA):
         raise HostError(
             "host.program.missing",

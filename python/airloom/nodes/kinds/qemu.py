@@ -12,7 +12,6 @@ virtio: either served by the engine over vhost-user, or TAPs in the host's kerne
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import ClassVar
 
 from airloom import _engine
 from airloom.errors import HostError
-from airloom.host import cache
+from airloom.host import cache, programs
 from airloom.nodes.guests import accelerator, initramfs, modules, tap_bridge, vmlinux
 from airloom.nodes.guests.guest import CAP_DAC_READ_SEARCH, GuestNode, Machine
 from airloom.nodes.guests.guest_node import card_name
@@ -82,6 +81,7 @@ class QemuNode(GuestNode):
         wireless = self.wlan_path
         if wireless is not None:
             needed = (*needed, _RADIOS, *_CIPHERS)
+        needed = (*needed, *self.bridge_modules)
         early = modules.in_order(kernel.modules, (*_BASIC, *needed))
         firmware = initramfs.regulatory() if wireless is not None else ()
         argv = [program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
@@ -91,7 +91,7 @@ class QemuNode(GuestNode):
         held = [initramfs.descriptor(firmware, early), *([] if plain is None else [plain])]
         image = str(kernel.image) if plain is None else "/proc/self/fd/5"
         argv += ["-kernel", image, "-initrd", "/proc/self/fd/4"]
-        argv += ["-append", f"{_WORDS} -- guest /dev/vport0p1"]
+        argv += ["-append", " ".join((_WORDS, *settings.append, "--", "guest", "/dev/vport0p1"))]
         argv += ["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
         # The first device on the bus, so that it is the first in the guest.
         argv += ["-device", "virtio-serial-pci,addr=0x3", "-chardev", "socket,id=channel,fd=3"]
@@ -134,7 +134,7 @@ class QemuNode(GuestNode):
     def _visible(self) -> tuple[Path, ...]:
         kernel, root = kernel_of(self.settings.kernel, self.radios > 0), self.settings.root
         own = [kernel.image, kernel.modules.parent, *([Path(root)] if root is not None else [])]
-        return (*super()._visible(), *own)
+        return (*super()._visible(), *(path.resolve() for path in own))
 
     def _served(self, first: int, interfaces: Sequence[InterfacePlan], kvm: bool) -> list[str]:
         """Arguments for vhost-user network cards; their sockets are descriptors from ``first`` on."""
@@ -234,10 +234,10 @@ class QemuKind(GuestKind):
 
 def program_of() -> str:
     """Path of QEMU. Raises :class:`~airloom.errors.HostError` if it is not installed."""
-    found = shutil.which(PROGRAM)
+    found = programs.find(PROGRAM)
     if found is None:
         raise HostError("host.qemu", f"{PROGRAM} is not installed", cure=INSTALL_QEMU)
-    return found
+    return str(found)
 
 
 def kernel_of(wish: str | None, radios: bool = False) -> Kernel:

@@ -10,28 +10,29 @@ memory, or a copy-on-write disk image.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
+from airloom import _engine
 from airloom.errors import HostError
-from airloom.host import cache
+from airloom.host import cache, programs
 from airloom.nodes.guests import initramfs
 from airloom.nodes.guests.guest import CAP_DAC_READ_SEARCH, CAP_NET_RAW, GuestNode, Machine
 from airloom.nodes.guests.shared import GuestKind
-from airloom.nodes.kind import Nature, Properties
+from airloom.nodes.kind import Nature, Properties, Site
 from airloom.nodes.process.channel import Message
+from airloom.planning.plan import NodePlan
 from airloom.scenario.model.base import BUILT
 
 PROGRAM = "linux.uml"
 """File name of the distribution's kernel."""
-INSTALL = "sudo apt-get install user-mode-linux, or build one: make kernel"
+INSTALL = "sudo apt-get install user-mode-linux, or build one: airloom kernel build"
 _MODULES = Path("/usr/lib/uml/modules")
 """Folder of the distribution's modules, by kernel release."""
-_NETWORK_DEVICE, _WIRELESS_DEVICE = 1, 29
+_NETWORK_DEVICE, _CONSOLE_DEVICE, _WIRELESS_DEVICE = 1, 3, 29
 """Virtio device identifiers."""
 _NEEDED = ("overlay", "ipv6")
 """Modules that every guest needs; they may be built into the kernel."""
@@ -51,7 +52,12 @@ _SPARED = (
     "dummy.numdummies=0",
 )
 """Disables features built into some kernels that guests do not need."""
-_COPY_FILE = "/dev/shm/root.cow"
+_VIRTUAL_OPTIONS = ("time-travel=ext:", "seed=", "spin=")
+"""Options of a kernel that can be in virtual time."""
+_WINDOW = "share a window of memory"
+"""What a kernel says that needs few messages in virtual time (``kernel/patches/window.patch``)."""
+_LATER = "let us run later than requested"
+"""What a kernel says that can take turns in virtual time (``kernel/patches/yield-turn.patch``)."""
 _MAGIC = (
     ("ext4", 1080, b"\x53\xef"),
     ("squashfs", 0, b"hsqs"),
@@ -62,23 +68,38 @@ _MAGIC = (
 _READ_ONLY = ("squashfs",)
 _TIMEOUT = 60.0
 """Seconds for a guest to become ready; it takes 0.5 on an idle processor."""
+_VIRTUAL_TIMEOUT = 900.0
+"""The same in virtual time, where all guests share a processor and other runs may go beside them."""
 
 
 class UmlNode(GuestNode):
     """A User Mode Linux guest."""
 
+    def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
+        if site.pacer is not None:
+            assert plan.guest is not None
+            waits = site.pacer.may_wait(plan.name)
+            require_virtual_time(kernel_of(plan.guest.kernel), waits=waits)
+        super().__init__(plan, kind, namespace, site)
+
     def machine(self) -> Machine:
         settings = self.settings
         kernel = kernel_of(settings.kernel)
         folder = module_folder(kernel)
-        wanted = _NEEDED if settings.network == "tap" else (*_NEEDED, "virtio_net")
-        root, disk = _root(settings.root)
+        wanted = (*_NEEDED, *self.bridge_modules)
+        if settings.network != "tap":
+            wanted = (*wanted, "virtio_net")
+        # In its mount namespace, it has an empty /dev/shm of its own. The command line, from which the
+        # kernel takes randomness, has no path that differs between runs.
+        scratch = str(self._site.supervisor.folder or "/dev/shm")
+        root, disk = _root(settings.root, f"{self.name}.cow")
         # Modules loaded before the root is mounted must be in the initramfs.
         modules = modules_in(folder, wanted) if folder is not None else ()
         early = modules if root["from"] != "hostfs" or root["folder"] != "/" else ()
         memory = settings.memory >> 20
         argv = [str(kernel), f"mem={memory}M", "initrd=/proc/self/fd/4", f"umid={self.name}"]
-        argv += ["uml_dir=/dev/shm", "con=null", "con0=null,fd:1", "ssl=null", "ssl0=fd:3", "panic=1"]
+        argv += ["uml_dir=.", "con=null", "con0=null,fd:1", "ssl=null", "panic=1"]
+        argv += ["ssl0=fd:3"] if self._time is None else []
         argv += [*_SPARED, f"mac80211_hwsim.radios={self.radios}", *disk]
         argv += [
             f"vec{number}:transport=raw,ifname={interface.name},mac={interface.mac},mtu={interface.mtu},depth=128,gro=1"
@@ -90,16 +111,31 @@ class UmlNode(GuestNode):
         if self.wlan_path is not None:
             devices.append((self.wlan_path, _WIRELESS_DEVICE))
             firmware = initramfs.regulatory()
+        if self._time is not None:
+            devices.append((self._time.console.path, _CONSOLE_DEVICE))
         argv += [
             f"virtio_uml.device=/proc/self/fd/{number}:{id}" for number, (_, id) in enumerate(devices, 5)
         ]
+        paths = [path for path, _ in devices]
+        if self._time is not None and self._site.pacer is not None:
+            paths.append(self._time.time.path)
+            argv += [f"time-travel=ext:{self._time.number + 1}:/proc/self/fd/{4 + len(paths)}"]
+            # Without a preference the kernel would write its messages to the channel's console too.
+            argv += [f"seed={self._site.pacer.seed_of(self.name)}", "norandmaps", "console=tty0"]
         return Machine(
-            argv=(*argv, "--", "guest", "/dev/ttyS0"),
-            env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
+            argv=(
+                *argv,
+                *settings.append,
+                "--",
+                "guest",
+                "/dev/ttyS0" if self._time is None else "/dev/hvc0",
+            ),
+            env={"TMPDIR": scratch, "HOME": scratch},
+            folder=scratch,
             root=root,
             memory=settings.memory + _SCRATCH + (_COPY if disk else 0),
-            timeout=_TIMEOUT,
-            descriptors=(initramfs.descriptor((*early, *firmware)), *(path for path, _ in devices)),
+            timeout=_TIMEOUT if self._time is None else _VIRTUAL_TIMEOUT,
+            descriptors=(initramfs.descriptor((*early, *firmware)), *paths),
             capabilities=(CAP_DAC_READ_SEARCH, *((CAP_NET_RAW,) if settings.network == "tap" else ())),
             modules=modules,
             module_folder=str(folder.parent) if folder is not None and not early else None,
@@ -107,7 +143,7 @@ class UmlNode(GuestNode):
 
     def _visible(self) -> tuple[Path, ...]:
         root = self.settings.root
-        own = [kernel_of(self.settings.kernel), *([Path(root)] if root is not None else [])]
+        own = [kernel_of(self.settings.kernel), *([Path(root).resolve()] if root is not None else [])]
         return (*super()._visible(), *own)
 
 
@@ -117,14 +153,15 @@ class UmlKind(GuestKind):
     name: ClassVar[str] = "uml"
     machines = UmlNode
     properties: ClassVar[Properties] = Properties(
-        programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=False
+        programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=True
     )
     nature: ClassVar[Nature] = Nature(
         taxonomy="paravirtualization",
         backend="hosted VMM",
         own_files=True,
-        start="0.32 s, 0.12 s with the kernel of `make kernel` (`bench guests`)",
-        memory="21 MB of a guest with 48 MiB, 14 MB with the kernel of `make kernel`: dozens on one machine",
+        start="0.32 s, 0.12 s with the kernel of `airloom kernel build` (`bench guests`)",
+        memory="21 MB of a guest with 48 MiB, 14 MB with the kernel of `airloom kernel build`: dozens on "
+        "one machine",
         porting="Linux is ported to Linux (`ARCH=um`); other systems are not",
         isolation="own kernel and files; its process can read the host's files",
         transparency="programs and the whole network stack; no real hardware, one processor",
@@ -150,14 +187,16 @@ def kernel_of(wish: str | None) -> Path:
     The default is the distribution's, or the one that ``kernel/build`` made.
     """
     if wish is None:
-        found = shutil.which(PROGRAM) or shutil.which(built())
+        found = programs.find(PROGRAM) or programs.find(str(built()))
     else:
-        found = shutil.which(built() if wish == BUILT else wish)
+        found = programs.find(str(built()) if wish == BUILT else wish)
     if found is None:
         if wish is None:
             raise HostError("host.uml", f"{PROGRAM} is not installed", cure=INSTALL)
         if wish == BUILT:
-            raise HostError("host.uml", f"no kernel is built: there is no {built()}", cure="make kernel")
+            raise HostError(
+                "host.uml", f"no kernel is built: there is no {built()}", cure="airloom kernel build"
+            )
         raise HostError("host.uml", f"the kernel {wish} cannot be executed", cure="chmod +x, or name another")
     return Path(found).resolve()
 
@@ -179,6 +218,40 @@ def release_of(kernel: Path) -> str:
     return said.stdout.strip()
 
 
+def require_virtual_time(kernel: Path, *, waits: bool = False) -> None:
+    """Raises :class:`~airloom.errors.HostError` for a kernel that cannot be in virtual time.
+
+    ``waits``: or cannot run later than it requests, which turns and modelled processors need.
+    """
+    missing = [option for option in _VIRTUAL_OPTIONS if option not in _options_of(kernel)]
+    if missing:
+        raise HostError(
+            "host.uml-time",
+            f"the kernel {kernel} cannot be in virtual time: it has no option {missing[0]}",
+            cure="build one: airloom kernel build",
+        )
+    if _WINDOW not in _options_of(kernel):
+        raise HostError(
+            "host.uml-time",
+            f"the kernel {kernel} cannot be in virtual time: it shares no memory with its calendar",
+            cure="build one: airloom kernel build",
+        )
+    if waits and _LATER not in _options_of(kernel):
+        raise HostError(
+            "host.uml-turns",
+            f"the kernel {kernel} cannot take turns or share a processor in virtual time: it cannot run late",
+            cure="build one: airloom kernel build",
+        )
+
+
+@lru_cache
+def _options_of(kernel: Path) -> str:
+    """What a kernel says about its options."""
+    release_of(kernel)
+    said = subprocess.run([kernel, "--help"], capture_output=True, text=True, timeout=10, check=False)
+    return said.stdout + said.stderr
+
+
 def module_folder(kernel: Path) -> Path | None:
     """Folder of a kernel's modules; None if there is none, so that everything is built in."""
     folder = _MODULES / release_of(kernel)
@@ -195,13 +268,15 @@ def modules_in(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(folder / path) for path in dict.fromkeys(found))
 
 
-def _root(wish: str | None) -> tuple[Message, list[str]]:
-    """The guest's root file system, and the machine's arguments for it."""
+def _root(wish: str | None, changes: str) -> tuple[Message, list[str]]:
+    """The guest's root file system, and the machine's arguments for it. ``changes`` to an image are kept in
+    that file.
+    """
     if wish is None or Path(wish).is_dir():
         return {"from": "hostfs", "folder": wish or "/"}, []
     kind = file_system(Path(wish))
     root = {"from": "disk", "device": "/dev/ubda", "filesystem": kind, "layer": kind in _READ_ONLY}
-    return root, [f"ubd0={_COPY_FILE},{wish}"]
+    return root, [f"ubd0={changes},{wish}"]
 
 
 def file_system(image: Path) -> str:

@@ -1,6 +1,6 @@
 """Counter of packets lost because the kernel's neighbour table, common to all nodes, was full.
 
-The limit, and what a plan does about it, are in :mod:`airloom.planning.neighbours`. The counter is
+The limit, and what a plan does about it, are in :mod:`airloom.planning.links.neighbours`. The counter is
 ``table_fulls`` in /proc/net/stat/arp_cache and ndisc_cache (kernel, ``net/core/neighbour.c``).
 """
 

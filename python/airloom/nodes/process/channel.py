@@ -21,6 +21,8 @@ from typing import Any
 
 _HEAD = struct.Struct("<I")
 _PIECE = 1 << 16
+_MOST_DESCRIPTORS = 253
+"""Descriptors that one packet can carry: the kernel's ``SCM_MAX_FD``."""
 _LONGEST = 64 << 20
 """Maximum length of a message in octets: the text of a file, with every octet escaped."""
 
@@ -43,11 +45,18 @@ class Channel:
         """Sends one complete message. Raises :class:`OSError` if the other end is closed."""
         body = json.dumps(message, separators=(",", ":")).encode()
         octets = _HEAD.pack(len(body)) + body
-        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
         with self._lock:
-            sent = self.socket.sendmsg([octets], [rights] if descriptors else [], socket.MSG_NOSIGNAL)
+            # More descriptors than one packet carries come with single octets before the rest.
+            while len(descriptors) > _MOST_DESCRIPTORS:
+                self._send(octets[:1], descriptors[:_MOST_DESCRIPTORS])
+                octets, descriptors = octets[1:], descriptors[_MOST_DESCRIPTORS:]
+            sent = self._send(octets, descriptors)
             if sent < len(octets):
                 self.socket.sendall(octets[sent:], socket.MSG_NOSIGNAL)
+
+    def _send(self, octets: bytes, descriptors: Sequence[int]) -> int:
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
+        return self.socket.sendmsg([octets], [rights] if descriptors else [], socket.MSG_NOSIGNAL)
 
     def receive(self) -> list[Message] | None:
         """Reads once and returns the messages that are complete; None at the end of the stream.

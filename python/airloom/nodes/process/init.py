@@ -15,11 +15,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airloom.errors import HostError, RunError
 from airloom.nodes.kind import Completed, Exit, Launch, Process
 from airloom.nodes.process import reports
 from airloom.nodes.process.channel import Channel, Dispatcher, Message
+
+if TYPE_CHECKING:
+    from airloom.nodes.virtual_time import Pacer
 
 _TIMEOUT = 30.0
 """Seconds for a node's first process to answer."""
@@ -44,7 +48,7 @@ class Program(Process):
         self._over = threading.Event()
 
     def wait(self, timeout: float | None = None) -> Exit:
-        if not self._over.wait(timeout):
+        if not self._client.wait_for(self._over, timeout):
             raise TimeoutError(f"node {self.node}: {self.argv[0]} still runs after {timeout} s")
         assert self._exit is not None
         return self._exit
@@ -56,6 +60,7 @@ class Program(Process):
         if not self._over.is_set():
             with contextlib.suppress(OSError):  # the node may just have ended, and the program with it
                 self._client.channel.send({"op": "signal", "id": self._number, "signal": int(number)})
+                self._client.sent()
 
     def ended(self, message: Message) -> None:
         """Stores the program's exit status; only the first report counts."""
@@ -70,8 +75,12 @@ class Program(Process):
 class InitClient:
     """Connection to one node's first process."""
 
-    def __init__(self, node: str, channel: Channel, dispatcher: Dispatcher, missing: str) -> None:
+    def __init__(
+        self, node: str, channel: Channel, dispatcher: Dispatcher, missing: str, pacer: Pacer | None = None
+    ) -> None:
+        """``pacer``: lets virtual time pass while an answer of a guest is awaited."""
         self.node = node
+        self._pacer = pacer
         self._missing = missing
         """Cure shown when a program does not exist."""
         self.channel = channel
@@ -85,6 +94,8 @@ class InitClient:
         self._gone = False
         self._protocol_error: str | None = None
         dispatcher.join(channel, self._heard, self._ended)
+        if pacer is not None:
+            pacer.join(self)
 
     @property
     def is_gone(self) -> bool:
@@ -110,7 +121,12 @@ class InitClient:
         if message is None:
             raise self._lost()
         if message["event"] == "broken":
-            raise HostError("host.node", f"node {self.node}: {message['why']}", cure="see `airloom doctor`")
+            why = str(message["why"])
+            # What has no place begins with its path.
+            cure = "see `airloom doctor`"
+            if why.startswith("/"):
+                cure = "name another path under 'files:' or 'mounts:' of the node, or free its place"
+            raise HostError("host.node", f"node {self.node}: {why}", cure=cure)
         return tuple(message["notes"])
 
     def start(self, launch: Launch, streams: tuple[int, int, int]) -> Program:
@@ -130,6 +146,7 @@ class InitClient:
             "env": dict(launch.env),
             "folder": launch.folder,
             "tty": launch.tty,
+            "own": launch.own,
         }
         try:
             answer = self._ask(number, order, streams)
@@ -146,7 +163,9 @@ class InitClient:
 
     def run(self, launch: Launch, input: bytes, timeout: float | None) -> Completed:
         """Runs a command to its end; kills it when ``timeout`` seconds have passed."""
-        until = None if timeout is None else time.monotonic() + timeout
+        pacer = self._pacer
+        clock = time.monotonic if pacer is None else lambda: pacer.now() / 1e9
+        until = None if timeout is None else clock() + timeout
         with contextlib.ExitStack() as stack:
             (their_in, my_in), (my_out, their_out), (my_err, their_err) = (
                 stack.enter_context(_pipe()) for _ in range(3)
@@ -154,18 +173,20 @@ class InitClient:
             wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
             stack.callback(os.close, wakeup)
             over = _Wakeup(wakeup)
+            stack.callback(over.silence)
             program = self.start(
                 replace(launch, on_exit=over.ring), (their_in.take(), their_out.take(), their_err.take())
             )
             for end in (their_in, their_out, their_err):
                 end.close()
             try:
-                texts, in_time = _exchange(input, my_in, my_out, my_err, wakeup, until)
+                left = None if until is None else lambda: until - clock()
+                passes = None if pacer is None else pacer.pass_time
+                texts, in_time = _exchange(input, my_in, my_out, my_err, wakeup, left, passes, self.sent)
                 if not in_time:
                     program.signal(signal.SIGKILL)
                 exit = program.wait(_TIMEOUT)
             finally:
-                over.silence()
                 program.signal(signal.SIGKILL)
         stdout, stderr = (text.decode(errors="replace") for text in texts)
         return Completed(stdout, stderr, exit, timed_out=not in_time)
@@ -189,8 +210,8 @@ class InitClient:
     def hosted(self, timeout: float) -> tuple[str, ...]:
         """Waits up to ``timeout`` seconds for the guest. Returns what it does not support."""
         number = self._hosting
+        self._await(lambda: self._gone or number in self._answers, timeout)
         with self._lock:
-            self._lock.wait_for(lambda: self._gone or number in self._answers, timeout)
             answer = self._answers.get(number)
         if answer is None:
             raise self._lost()
@@ -233,19 +254,55 @@ class InitClient:
             self._last += 1
             return self._last
 
+    def settle(self) -> bool:
+        """In virtual time: passes on what its guest and this process have written; whether there was any."""
+        if self._gone:
+            return False
+        number = self._number()
+        with self._lock:
+            self._expected.add(number)
+        with contextlib.suppress(OSError):  # it has just ended
+            self.channel.send({"op": "settle", "id": number})
+            with self._lock:
+                self._lock.wait_for(lambda: self._gone or number in self._answers, _TIMEOUT)
+        with self._lock:
+            self._expected.discard(number)
+            answer = self._answers.pop(number, None)
+        return answer is not None and bool(answer["moved"])
+
+    def sent(self) -> None:
+        """Notes that an order was sent, which in virtual time is passed on before time passes."""
+        if self._pacer is not None:
+            self._pacer.sent()
+
+    def wait_for(self, event: threading.Event, timeout: float | None) -> bool:
+        """Waits for an event of a guest's; the seconds are virtual ones in virtual time."""
+        if self._pacer is None:
+            return event.wait(timeout)
+        return self._pacer.until(event.is_set, timeout)
+
+    def _await(self, done: Callable[[], bool], timeout: float) -> None:
+        """Waits until ``done``; the seconds are virtual ones in virtual time."""
+        if self._pacer is None:
+            with self._lock:
+                self._lock.wait_for(done, timeout)
+        else:
+            self._pacer.until(done, timeout)
+
     def _send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
         try:
             self.channel.send(message, descriptors)
         except OSError:
             raise self._lost() from None
+        self.sent()
 
     def _ask(self, number: int, message: Message, descriptors: Sequence[int] = ()) -> Message:
         with self._lock:
             self._expected.add(number)
         try:
             self._send(message, descriptors)
+            self._await(lambda: self._gone or number in self._answers, _TIMEOUT)
             with self._lock:
-                self._lock.wait_for(lambda: self._gone or number in self._answers, _TIMEOUT)
                 answer = self._answers.pop(number, None)
         finally:
             with self._lock:
@@ -341,9 +398,20 @@ class _Wakeup:
 
 
 def _exchange(
-    input: bytes, to_program: _End, out: _End, err: _End, over: int, until: float | None
+    input: bytes,
+    to_program: _End,
+    out: _End,
+    err: _End,
+    over: int,
+    remaining: Callable[[], float] | None,
+    passes: Callable[[int | None], None] | None,
+    sent: Callable[[], None],
 ) -> tuple[tuple[bytearray, bytearray], bool]:
-    """Writes input and reads output until the program ends. Returns False if timed out."""
+    """Writes input and reads output until the program ends. Returns False if timed out.
+
+    ``remaining``: seconds until then. ``passes`` lets virtual time pass, for at most so many ns; ``sent``
+    notes that there is input, or its end, to pass on before.
+    """
     texts = {out.take(): bytearray(), err.take(): bytearray()}
     rest = memoryview(input)
     ended = False
@@ -357,13 +425,17 @@ def _exchange(
             selector.register(to_program.take(), selectors.EVENT_WRITE)
         else:
             to_program.close()
+            sent()
         while True:
-            left = None if until is None else until - time.monotonic()
+            left = None if remaining is None else remaining()
             if not ended and left is not None and left <= 0:
                 return (texts[out.take()], texts[err.take()]), False
             # Child processes may keep the output open: after the program's end only data already
             # written is read.
-            events = selector.select(0 if ended else left)
+            events = selector.select(0 if ended or passes is not None else left)
+            if passes is not None and not ended and not events:
+                passes(None if left is None else round(left * 1e9))
+                continue
             reads = [key.fd for key, _ in events if key.fd in texts]
             if ended and not reads:
                 return (texts[out.take()], texts[err.take()]), True
@@ -382,6 +454,7 @@ def _exchange(
                     if not rest:
                         selector.unregister(key.fd)
                         to_program.close()
+                    sent()
 
 
 def _feed(descriptor: int, rest: memoryview) -> memoryview:

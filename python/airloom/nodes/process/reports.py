@@ -67,4 +67,5 @@ _FIELDS: dict[str, dict[str, Callable[[object], bool]]] = {
     "clock": {"id": _ID, "before_ns": _NS, "inside_ns": _NS, "after_ns": _NS},
     "hosted": {"id": _ID, "notes": _are_texts},
     "unhosted": {"id": _ID, "why": _is_text},
+    "settled": {"id": _ID, "moved": lambda value: isinstance(value, bool)},
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from airloom.errors import RunError
 from airloom.host.descendants import processes_below, threads
-from airloom.planning.cpus import POLICIES
+from airloom.planning.machine.cpus import POLICIES
 from airloom.planning.plan import CpusPlan
 
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")

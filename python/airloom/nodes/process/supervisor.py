@@ -22,7 +22,7 @@ from airloom.nodes.process.channel import Channel, Dispatcher, Message
 from airloom.planning.plan import MountPlan
 from airloom.units.text import of_nodes
 
-_PROTOCOL = 11
+_PROTOCOL = 13
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """Seconds for the supervisor to send its greeting; versions before 2 send none."""
@@ -48,12 +48,16 @@ class Made:
 class Supervisor:
     """Client of the supervisor process, ``airloom-init supervise``."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        """``folder``: nodes have no namespaces and no control groups, which needs no rights. It makes this
+        folder for the files of their machines, and removes it at the end.
+        """
+        self.folder = folder
         program = binaries.find("airloom-init")
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with far:
             try:
-                self._process = _spawn(program, far)
+                self._process = _spawn(program, far, folder)
             except OSError as error:
                 near.close()
                 raise HostError(
@@ -85,7 +89,7 @@ class Supervisor:
         return self._common
 
     def common_files(self, files: Mapping[str, str]) -> None:
-        """Sets the files that nodes created from now on see read-only over the host's."""
+        """Sets the files that all nodes see read-only over the host's."""
         if files != self._common:
             self._common = dict(files)
             self._send({"op": "common", "files": self._common})
@@ -272,10 +276,10 @@ class Supervisor:
             on_end({"event": "ended", "code": None, "signal": None})
 
 
-def _spawn(program: Path, far: socket.socket) -> subprocess.Popen[bytes]:
+def _spawn(program: Path, far: socket.socket, folder: Path | None) -> subprocess.Popen[bytes]:
     """Starts the supervisor in a new session, so that Ctrl-C in this terminal does not reach it."""
     return subprocess.Popen(
-        [str(program), "supervise", str(far.fileno())],
+        [str(program), "supervise", str(far.fileno()), *([] if folder is None else [str(folder)])],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=[far.fileno()],

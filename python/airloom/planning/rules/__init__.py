@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from airloom.planning import cpus, routing
+from airloom.planning.machine import cpus
 from airloom.planning.network import Network
+from airloom.planning.radio import distribution
+from airloom.planning.routing import protocols as routing
 from airloom.planning.rules import (
     areas,
     cards,
@@ -21,8 +23,11 @@ from airloom.planning.rules import (
     media,
     nodes,
     openflow,
+    processors,
     programs,
     tunnels,
+    turns,
+    virtual_time,
     vlans,
 )
 from airloom.scenario.model import Scenario
@@ -43,8 +48,12 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         guests.problems(scenario, network),
         handling.problems(scenario, network),
         cpus.problems(scenario, network),
+        turns.problems(scenario, network),
+        processors.problems(scenario, network),
         openflow.problems(scenario, network),
         media.problems(scenario, network),
+        distribution.problems(network),
         cards.problems(scenario, network),
         measure.problems(scenario, network),
+        virtual_time.problems(scenario, network),
     )

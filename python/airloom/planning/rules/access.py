@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airloom.planning import media as words
 from airloom.planning.network import Network
-from airloom.planning.radios import RadioEnd
+from airloom.planning.radio import media as words
+from airloom.planning.radio.radios import RadioEnd
 from airloom.scenario.model import Medium, Tuning
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_

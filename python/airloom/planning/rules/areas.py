@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airloom.planning import areas
+from airloom.planning.links import areas
 from airloom.planning.network import Network
 from airloom.scenario.model import Scenario, Switch
 from airloom.scenario.problems import Problem

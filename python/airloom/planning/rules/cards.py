@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from airloom.planning import media as words
-from airloom.planning.channels import default_number
 from airloom.planning.network import Network
-from airloom.planning.radios import RadioEnd
+from airloom.planning.radio import media as words
+from airloom.planning.radio.channels import default_number
+from airloom.planning.radio.radios import RadioEnd
 from airloom.planning.rules.ask import asked
 from airloom.scenario.model import Medium, Scenario
 from airloom.scenario.problems import Problem

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from airloom.host.files import head
-from airloom.planning.guests import LEAST, MEMORY, MOST_RADIOS, said, said_at, shared_by, wlans
+from airloom.planning.machine import kernel_words
+from airloom.planning.machine.guests import (
+    LEAST,
+    MEMORY,
+    MOST_DEVICES,
+    MOST_RADIOS,
+    said,
+    said_at,
+    shared_by,
+    wlans,
+)
 from airloom.planning.network import Network
 from airloom.scenario.model import Node, Scenario
 from airloom.scenario.model.base import BUILT
@@ -24,8 +34,10 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     yield from _shared(scenario, network)
     yield from _inside(scenario, network)
     yield from _radios(scenario, network)
+    yield from _devices(scenario, network)
     yield from _once(_memory(scenario, network))
     yield from _once(_kernel(scenario, network))
+    yield from _once(_append(scenario, network))
     machines: list[tuple[Path_, str, int]] = [
         (("guest",), scenario.guest.policy, scenario.guest.priority),
     ]
@@ -56,6 +68,27 @@ def _radios(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 f"a kernel has at most {MOST_RADIOS} wireless devices",
                 end.path,
                 "put the node into another guest",
+            )
+
+
+def _devices(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Checks the number of devices of each machine of User Mode Linux."""
+    wireless = wlans(scenario, network.radios, network.nodes)
+    ends = [(end.name, wire.path) for wire in network.wires for end in wire.ends]
+    ends += [(end.node, end.path) for end in network.radios if end.port not in wireless]
+    machines: dict[str, int] = {}
+    for name, path in ends:
+        node = network.nodes.get(name)
+        if node is None or (node.kind or scenario.kind) != "uml" or said(scenario, node).network == "tap":
+            continue
+        machine = node.inside or name
+        machines[machine] = machines.get(machine, 0) + 1
+        if machines[machine] == MOST_DEVICES + 1:
+            yield Problem(
+                "guest.devices",
+                f"a kernel of User Mode Linux has at most {MOST_DEVICES} interfaces; {machine!r} has more",
+                path,
+                "spread the nodes over more guests" if node.inside else "spread the links over more nodes",
             )
 
 
@@ -158,6 +191,21 @@ def _kernel(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 wrong,
                 _of_machine("kernel", name, scenario, node) or ("guest", "kernel"),
                 "leave it out, or name a kernel",
+            )
+
+
+def _append(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Checks the words for a kernel's command line."""
+    for name, node in network.nodes.items():
+        kind = node.kind or scenario.kind
+        text = said(scenario, node).append if kind in MEMORY else None
+        wrong = None if text is None else kernel_words.flaw(text, kind)
+        if wrong is not None:
+            yield Problem(
+                "guest.append",
+                wrong,
+                _of_machine("append", name, scenario, node) or ("guest", "append"),
+                "leave it out",
             )
 
 

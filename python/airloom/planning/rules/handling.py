@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airloom.planning.guests import MEMORY, NETWORK, WITH_CACHE, handling, said, shared_by
+from airloom.planning.machine.guests import MEMORY, NETWORK, WITH_CACHE, handling, said, shared_by
 from airloom.planning.network import Network
 from airloom.scenario.model import Guest, Node, Scenario
 from airloom.scenario.model.nodes import Notifications, Translation

@@ -10,6 +10,7 @@ from airloom.planning.network import Network
 from airloom.scenario.model import Node, Publish, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
+from airloom.units.given import given
 
 _KINDS = ("netns", "native", "container")
 """Kinds whose nodes share the host's kernel, and so its mounts and sockets."""
@@ -45,6 +46,19 @@ def _said_at(scenario: Scenario, name: str) -> Path_:
     return ("nodes", name) if scenario.topology is None else ("topology", "node")
 
 
+_NAME_MAX, _PATH_MAX = 255, 4096
+
+
+def too_long(path: str) -> str | None:
+    """Why no file can have a path; None if one can. The lengths are those of Linux, in octets."""
+    longest = max((len(part.encode()) for part in path.split("/")), default=0)
+    if longest > _NAME_MAX:
+        return f"a name in {path[:40]}... has {longest} octets, the most are {_NAME_MAX}"
+    if (octets := len(path.encode())) >= _PATH_MAX:
+        return f"the path {path[:40]}... has {octets} octets, the most are {_PATH_MAX - 1}"
+    return None
+
+
 def _mounts(node: Node, path: Path_, kind: str) -> Iterator[Problem]:
     targets: set[PurePosixPath] = set()
     for number, one in enumerate(node.mounts):
@@ -53,6 +67,8 @@ def _mounts(node: Node, path: Path_, kind: str) -> Iterator[Problem]:
         if not target.is_absolute() or ".." in target.parts or "\0" in one.target or str(target) == "/":
             yield Problem("node.mount", f"{one.target!r} is not the absolute path of a file or folder", where)
             continue
+        if (why := too_long(one.target)) is not None:
+            yield Problem("node.mount", why, where, "name a shorter path")
         if any(target.is_relative_to(own) for own in _KERNEL) and not target.is_relative_to("/dev/shm"):
             yield Problem("node.mount", f"{one.target} belongs to the kernel", where, "name another path")
         if target in targets:
@@ -81,7 +97,7 @@ def _publish(
             "such as 127.0.0.1 or ::1",
         )
         return
-    port = one.host_port or one.port
+    port = given(one.host_port, one.port)
     key = (one.protocol, address, port)
     if key in taken:
         yield Problem(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from airloom.planning import areas, visibility
+from airloom.planning import tables
+from airloom.planning.links import areas, queues, series
+from airloom.planning.links.ports import ports_of
 from airloom.planning.network import Network, Wire
-from airloom.planning.ports import ports_of
+from airloom.planning.routing import visibility
 from airloom.planning.rules import ranges
 from airloom.planning.rules.names import interface
-from airloom.scenario.model import Direction, Node, Queue, Scenario, Topology
+from airloom.scenario.model import Direction, Node, Queue, Scenario, Switch, Topology
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
@@ -17,6 +19,14 @@ from airloom.scenario.suggest import nearest
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Yields everything that is wrong with links."""
+    interval = scenario.engine.link_interval
+    if interval is not None and 0 < interval < _SHORTEST_INTERVAL:
+        yield Problem(
+            "link.interval",
+            f"{interval.text} is too short to sample all links",
+            ("engine", "link_interval"),
+            "at least 1 ms, or 0 s for no samples",
+        )
     for index, link in enumerate(scenario.links):
         path: Path_ = ("links", index)
         yield from direction(link, path)
@@ -39,8 +49,10 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 "leave the latency out, or make it of kind switch",
                 key=True,
             )
+        yield from _table(name, switch, ("switches", name))
     known = True
     for wire in network.wires:
+        yield from _bucket_without_rate(wire)
         for found in _ends(wire, network):
             known = False
             yield found
@@ -52,10 +64,76 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         yield from visibility.problems(scenario, network)
 
 
+_SHORTEST_INTERVAL = 1_000_000
+"""Shortest time between two samples of the links, in nanoseconds."""
+_OVS_AGEING = (15, 3600)
+"""Seconds that Open vSwitch accepts as ageing time; it takes the nearest one for others."""
+_OVS_ADDRESSES = (10, 1_000_000)
+"""Size of an address table that Open vSwitch accepts."""
+
+
+def _table(name: str, switch: Switch, path: Path_) -> Iterator[Problem]:
+    """Refuses settings of an address table that a hub does not have or Open vSwitch does not take."""
+    for key in ("ageing", "addresses"):
+        if switch.kind == "hub" and key in switch.model_fields_set:
+            yield Problem(
+                "switch.table",
+                f"{name!r} is a hub, which learns no addresses",
+                (*path, key),
+                "leave it out, or make it of kind switch",
+                key=True,
+            )
+    if switch.kind != "openvswitch":
+        return
+    least, most = _OVS_AGEING
+    if int(switch.ageing) % 1_000_000_000 or not least <= int(switch.ageing) // 1_000_000_000 <= most:
+        yield Problem(
+            "switch.table",
+            f"Open vSwitch has an ageing time of {least} to {most} whole seconds",
+            (*path, "ageing"),
+        )
+    least, most = _OVS_ADDRESSES
+    if not least <= switch.addresses <= most:
+        yield Problem(
+            "switch.table",
+            f"Open vSwitch has an address table of {least} to {most} addresses",
+            (*path, "addresses"),
+        )
+
+
+def change(said: Direction, path: Path_, before: Iterable[Queue | None] = ()) -> Iterator[Problem]:
+    """Yields what is wrong with a change of a link, in which a property without a value says nothing.
+
+    ``before`` are the queues that it changes.
+    """
+    for name in said.model_fields_set:
+        if getattr(said, name) is None:
+            yield Problem(
+                "link.nothing",
+                f"{name!r} has no value, so that it would stay as it is",
+                (*path, name),
+                "rate: unlimited lifts the limit" if name == "rate" else "leave it out, or say its value",
+                key=True,
+            )
+    queue = said.queue
+    if queue is None:
+        yield from direction(said, path)
+        return
+    after = [queues.merged(one, queue) for one in before] or [queue]
+    for one in [one for index, one in enumerate(after) if one not in after[:index]]:
+        yield from direction(said.model_copy(update={"queue": one}), path)
+
+
 def direction(said: Direction, path: Path_) -> Iterator[Problem]:
     """Yields what is wrong with the properties of a link or of one of its directions."""
     if said.rate is not None and said.trace is not None:
         yield Problem("link.rate.twice", "a link has a rate or a trace, not both", (*path, "trace"), key=True)
+    yield from _bucket(said, path)
+    if said.series is not None:
+        wrong = list(_series(said, (*path, "series")))
+        yield from wrong
+        if wrong:
+            return
     if said.queue is not None:
         wrong = list(_queue(said.queue, (*path, "queue")))
         yield from wrong
@@ -64,10 +142,60 @@ def direction(said: Direction, path: Path_) -> Iterator[Problem]:
     yield from ranges.of_direction(said, path)
 
 
+def _bucket_without_rate(wire: Wire) -> Iterator[Problem]:
+    for one in (wire.forward, wire.backward):
+        if (one.burst is not None or one.peak is not None) and one.rate is None and one.trace is None:
+            message = f"link {wire.name}: a token bucket is filled at the rate, and there is none"
+            yield Problem("link.burst", message, wire.path, "rate: 10 Mbit/s")
+            return
+
+
+def _bucket(said: Direction, path: Path_) -> Iterator[Problem]:
+    """Checks that a token bucket has a rate, and a peak a bucket; a change may set either alone."""
+    for name in ("burst", "peak"):
+        if getattr(said, name) is None:
+            continue
+        if said.trace is not None or said.rate == "unlimited":
+            why = "a trace" if said.trace is not None else "an unlimited rate"
+            yield Problem("link.burst", f"{why} has no token bucket", (*path, name), "leave it out", key=True)
+        elif name == "peak" and said.burst is None and path[0] in ("links", "topology"):
+            yield Problem(
+                "link.burst", "a peak rate is that of a burst", (*path, name), "burst: 64 kB", key=True
+            )
+
+
+def _series(said: Direction, path: Path_) -> Iterator[Problem]:
+    """Checks a table of properties over time: its form, and the range of each of its values."""
+    if path[0] not in ("links", "topology"):
+        why = "a change sets values, and no table of them"
+        yield Problem("link.series", why, path, "write it at the link", key=True)
+        return
+    try:
+        rows = series.read(said.series or "")
+    except tables.TableError as error:
+        yield Problem(error.code, error.message, path, error.cure)
+        return
+    if said.trace is not None and any(row.said.rate is not None for row in rows):
+        yield Problem(
+            "link.rate.twice", "a link has a trace or a series with rates, not both", path, key=True
+        )
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        given = {name: repr(getattr(row.said, name)) for name in row.said.model_fields_set}
+        if seen.issuperset(given.items()):
+            continue
+        seen.update(given.items())
+        for found in ranges.of_direction(row.said, ()):
+            key = ".".join(str(part) for part in found.path)
+            yield Problem(found.code, f"{row.line}: {key}: {found.message}", path, found.cure)
+            return
+
+
 def _generated(topology: Topology, network: Network) -> Iterator[Problem]:
     """Checks a generator's common settings, and the link properties that a graph file sets."""
     yield from _adapters(topology.node, ("topology", "node"))
     yield from ranges.of_switch(topology.switch, ("topology", "switch"))
+    yield from _table("the switch of the topology", topology.switch, ("topology", "switch"))
     common = list(direction(topology.link, ("topology", "link")))
     yield from common
     if common:
@@ -88,6 +216,23 @@ def _adapters(node: Node, path: Path_) -> Iterator[Problem]:
             yield from ranges.of_adapter(one.adapter, (*path, "interfaces", name, "adapter"))
 
 
+def _classes(queue: Queue, path: Path_) -> Iterator[Problem]:
+    seen: dict[int, int] = {}
+    for number, one in enumerate(queue.classes or ()):
+        for dscp in one.dscp:
+            if seen.setdefault(dscp, number) != number:
+                message = f"DSCP {dscp} is in two classes"
+                yield Problem("queue.classes", message, (*path, "classes", number, "dscp"), "name it once")
+        if queue.discipline == "priority" and "quantum" in one.model_fields_set:
+            yield Problem(
+                "queue.discipline",
+                "strict priority has no quantum",
+                (*path, "classes", number, "quantum"),
+                "set discipline: drr",
+                key=True,
+            )
+
+
 def _queue(queue: Queue, path: Path_) -> Iterator[Problem]:
     for name in ("size", "time"):
         if getattr(queue, name) == 0:
@@ -103,24 +248,28 @@ def _queue(queue: Queue, path: Path_) -> Iterator[Problem]:
             )
     if red and queue.red_min is not None and queue.red_max is not None and queue.red_min >= queue.red_max:
         yield Problem("queue.red", "red_min must be below red_max", (*path, "red_min"))
-    owner = {"red_min": "red", "red_max": "red", "red_probability": "red", "red_weight": "red"}
-    owner |= {"quantum": "fq-codel", "flows": "fq-codel"}
-    for name in sorted(queue.model_fields_set & owner.keys()):
-        if getattr(queue, name) is not None and queue.discipline != owner[name]:
+    if red and queue.red_above == "mark" and not queue.ecn:
+        yield Problem(
+            "queue.red", "red_above: mark marks nothing without ecn", (*path, "red_above"), "set ecn: true"
+        )
+    steps = [name for name in queues.STEPS if getattr(queue, name) is not None]
+    if queue.discipline == "step" and not steps:
+        cure = "such as step_packets: 20, step_size: 30 kB or step_time: 1 ms"
+        yield Problem("queue.step", "the discipline step needs a threshold", path, cure)
+    classed = queue.discipline in ("priority", "drr")
+    if classed and queue.classes is None:
+        cure = "such as classes: [{dscp: [46]}, {}]"
+        yield Problem("queue.classes", f"the discipline {queue.discipline} needs classes", path, cure)
+    if classed:
+        yield from _classes(queue, path)
+    for name in sorted(queue.model_fields_set):
+        owners = queues.owners(name)
+        if owners and getattr(queue, name) is not None and queue.discipline not in owners:
             yield Problem(
                 "queue.discipline",
                 f"{name!r} is no setting of the discipline {queue.discipline}",
                 (*path, name),
-                f"set discipline: {owner[name]}",
-                key=True,
-            )
-    for name in sorted(queue.model_fields_set & {"target", "interval"}):
-        if queue.discipline not in ("codel", "fq-codel"):
-            yield Problem(
-                "queue.discipline",
-                f"{name!r} is no setting of the discipline {queue.discipline}",
-                (*path, name),
-                "set discipline: codel or fq-codel",
+                f"set discipline: {' or '.join(owners)}",
                 key=True,
             )
 
@@ -288,3 +437,33 @@ def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
                     "leave it out, or make the nodes of kind netns",
                 )
                 break
+            wrong = list(_native_queue(said, wire.said_at(word, "queue"), wire.said_at(word, "overhead")))
+            yield from wrong
+            if wrong:
+                # The other direction may have the same words.
+                break
+
+
+def _native_queue(said: Direction, queue: Path_, overhead: Path_) -> Iterator[Problem]:
+    """Refuses what the shaper of a native link does not do, and all of it without a rate."""
+    cure = "leave it out, or make the nodes of kind netns"
+    if said.queue is not None:
+        plain = Queue(packets=said.queue.packets)
+        for name in Queue.model_fields:
+            if getattr(said.queue, name) != getattr(plain, name):
+                yield Problem(
+                    "native.link",
+                    f"the queue of a link between native nodes has no {name!r}, only a limit in packets",
+                    (*queue, name),
+                    cure,
+                )
+                return
+    for name, path in (("queue", queue), ("overhead", overhead)):
+        if getattr(said, name) is not None and not isinstance(said.rate, int):
+            yield Problem(
+                "native.link",
+                f"a link between native nodes has {name!r} with a rate alone",
+                path,
+                "give it a rate, or make the nodes of kind netns",
+            )
+            return

@@ -8,17 +8,21 @@ from ipaddress import ip_address
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.planning import handover, stages, tables
+from airloom.host import captured_packets
+from airloom.planning import replayed, tables
+from airloom.planning.links import queues
 from airloom.planning.network import Network
 from airloom.planning.rules import media
-from airloom.planning.rules.links import direction
+from airloom.planning.rules.links import change
 from airloom.planning.rules.names import unique
 from airloom.planning.rules.nodes import node_exists
+from airloom.planning.slices import handover, stages
 from airloom.scenario.model import Event, Iperf3, Measurement, Ping, Scenario, Test, Traffic
 from airloom.scenario.model.measure import TOOLS
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
+from airloom.units.given import given as or_else
 
 _ACTIONS: dict[str, tuple[str, ...]] = {
     "link": ("up", "down"),
@@ -26,15 +30,17 @@ _ACTIONS: dict[str, tuple[str, ...]] = {
     "radio": ("up", "down"),
     "program": ("start", "stop", "signal"),
     "slice": (),
+    "turns": ("start", "stop"),
 }
 _LARGEST_PAYLOAD = 65507
 """Largest UDP payload or ICMP echo over IPv4, in octets: 65535 - 20 - 8."""
 _LARGEST_WRITE = 16 << 20
-_OWN_HEADER = 18
-"""Header of the generator in every packet, in octets: see traffic/src/packet.rs."""
-_RTP_HEADER = 12
 _FRAME_HEADERS = 14 + 20 + 8 + 4
 """Ethernet, IPv4, UDP and FCS, in octets."""
+_PING_STEP = 1_000_000
+"""Resolution of ping's interval, in ns: iputils cuts off what is below."""
+_SHORTEST_GAP = 100
+"""Least time from packet to packet in ns: no processor sends ten million datagrams a second by a socket."""
 _IPV6_MORE = 20
 """Octets by which the IPv6 header is longer than that of IPv4."""
 
@@ -43,8 +49,11 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Yields everything that is wrong with events, measurements and claims."""
     links = {wire.name for wire in network.wires}
     programs = {program.name for program in scenario.programs if program.name is not None}
+    before = queues.before_events(scenario, network)
     for index, event in enumerate(scenario.events):
         yield from _event(event, ("events", index), scenario, network, links, programs)
+        if event.set is not None and event.link in links:
+            yield from change(event.set, ("events", index, "set"), before.get(index, ()))
     yield from handover.problems(scenario, network)
     yield from measurements(scenario, network)
     yield from _claims(scenario)
@@ -59,7 +68,7 @@ def _event(
             "event.target",
             f"an event has one target, not {' and '.join(targets)}" if targets else "the event has no target",
             path,
-            "exactly one of link, node, radio, program, slice",
+            "exactly one of link, node, radio, program, slice, turns",
         )
         return
     if scenario.duration is not None and event.at > scenario.duration:
@@ -70,8 +79,9 @@ def _event(
             "let the run last longer, or the event come earlier",
         )
     target = targets[0]
+    title = "group of turns" if target == "turns" else target
     granted = {name for name, one in scenario.slices.items() if one.grant is not None}
-    known = {"link": links, "program": programs, "slice": granted}
+    known = {"link": links, "program": programs, "slice": granted, "turns": set(scenario.turns)}
     name = getattr(event, target)
     if target == "node":
         if name not in network.open_switches and name not in scenario.guests:
@@ -79,7 +89,7 @@ def _event(
     elif target != "radio" and name not in known[target]:
         yield Problem(
             f"{target}.unknown",
-            f"there is no {target} {name!r}",
+            f"there is no {title} {name!r}",
             (*path, target),
             nearest(name, sorted(known[target])),
         )
@@ -98,7 +108,7 @@ def _event(
     for word, whose in (("tune", "radio"), ("position", "node"), ("grant", "slice")):
         if given == [word] and target != whose:
             yield Problem(
-                "event.action", f"{word!r} is for a {whose}, not for a {target}", (*path, word), key=True
+                "event.action", f"{word!r} is for a {whose}, not for a {title}", (*path, word), key=True
             )
             return
     yield from media.of_event(event, path, scenario, network)
@@ -107,17 +117,16 @@ def _event(
             "event.action", "'grant' names no limit", (*path, "grant"), "such as grant: {channels: [40]}"
         )
     if event.set is not None:
-        if not any(getattr(event.set, name) is not None for name in event.set.model_fields_set):
+        if not event.set.model_fields_set:
             yield Problem(
                 "event.action", "'set' names no property", (*path, "set"), "such as set: {delay: 20 ms}"
             )
         if target != "link":
-            yield Problem("event.action", f"'set' is for links, not for a {target}", (*path, "set"), key=True)
-        yield from direction(event.set, (*path, "set"))
+            yield Problem("event.action", f"'set' is for links, not for a {title}", (*path, "set"), key=True)
     elif event.action is not None and event.action not in _ACTIONS[target]:
         yield Problem(
             "event.action",
-            f"a {target} cannot {event.action!r}",
+            f"a {title} cannot {event.action!r}",
             (*path, "action"),
             f"allowed: {', '.join(_ACTIONS[target]) or 'grant'}",
         )
@@ -205,6 +214,13 @@ def _nothing(tool: Any, path: Path_, *names: str) -> Iterator[Problem]:
 
 
 def _ping(tool: Ping, path: Path_) -> Iterator[Problem]:
+    if tool.interval % _PING_STEP:
+        yield Problem(
+            "measurement.interval",
+            f"{tool.interval.text} is no whole number of milliseconds, which ping counts",
+            (*path, "interval"),
+            "such as interval: 10 ms; traffic sends packets closer together",
+        )
     if tool.size > _LARGEST_PAYLOAD:
         yield Problem(
             "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
@@ -240,29 +256,30 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
             key=True,
         )
     yield from _sizes(tool, path)
+    yield from _too_dense(tool, path)
+    yield from _replay(tool, path)
+    if tool.pattern in _TIMED:
+        for name in ("rate", "interval"):
+            if getattr(tool, name) is not None:
+                yield Problem(
+                    "measurement.pattern",
+                    f"the {_TIMED[tool.pattern]} says when, so there is no {name!r}",
+                    (*path, name),
+                    key=True,
+                )
     if tool.pattern == "trace":
         if tool.trace is None:
             yield Problem("measurement.pattern", "the pattern trace needs 'trace', a file", path)
         else:
-            least = 1 if tool.protocol == "tcp" else _least(tool)
+            least = 1 if tool.protocol == "tcp" else tool.least_payload
             most = _LARGEST_WRITE if tool.protocol == "tcp" else _LARGEST_PAYLOAD
             try:
                 tables.packets(tool.trace, least, most)
             except tables.TableError as error:
                 yield Problem(error.code, error.message, (*path, "trace"), error.cure)
-        for name in ("rate", "interval"):
-            if getattr(tool, name) is not None:
-                yield Problem(
-                    "measurement.pattern",
-                    f"the trace says when, so there is no {name!r}",
-                    (*path, name),
-                    key=True,
-                )
-    else:
-        if tool.trace is not None:
-            yield Problem(
-                "measurement.pattern", "'trace' goes with pattern: trace", (*path, "trace"), key=True
-            )
+    elif tool.trace is not None:
+        yield Problem("measurement.pattern", "'trace' goes with pattern: trace", (*path, "trace"), key=True)
+    if tool.pattern not in _TIMED:
         # TCP without a rate limit sends as fast as it can.
         neither = tool.rate is None and tool.interval is None
         greedy = neither and tool.protocol == "tcp" and tool.pattern == "constant"
@@ -286,14 +303,79 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
             )
 
 
-def _least(tool: Traffic) -> int:
-    """Returns the smallest packet in octets that holds the generator's own header."""
-    return _OWN_HEADER + (_RTP_HEADER if tool.protocol == "rtp" else 0)
+_TIMED = {"trace": "trace", "replay": "capture"}
+"""Patterns whose packets have times of their own, and the files that give them."""
+
+
+def _replay(tool: Traffic, path: Path_) -> Iterator[Problem]:
+    """Checks a capture and what it excludes."""
+    if tool.pattern != "replay":
+        for name in ("capture", "speed", "only_from", "split"):
+            if name in tool.model_fields_set:
+                yield Problem(
+                    "measurement.pattern", f"{name!r} goes with pattern: replay", (*path, name), key=True
+                )
+        return
+    if tool.protocol == "tcp":
+        yield Problem(
+            "measurement.pattern",
+            "TCP makes its own frames, so it cannot send those of a capture",
+            (*path, "protocol"),
+            "protocol: udp; or a program that sends the frames as they are: airloom replay FILE eth0",
+        )
+    for name in ("size", "frame"):
+        if name in tool.model_fields_set:
+            yield Problem(
+                "measurement.size",
+                f"the capture says how long, so there is no {name!r}",
+                (*path, name),
+                key=True,
+            )
+    if tool.capture is None:
+        yield Problem("measurement.pattern", "the pattern replay needs 'capture', a file", path)
+        return
+    if tool.only_from is not None:
+        try:
+            captured_packets.packed(tool.only_from)
+        except ValueError:
+            yield Problem(
+                "address.syntax",
+                f"{tool.only_from!r} is no IPv4, IPv6 or MAC address",
+                (*path, "only_from"),
+                "such as 192.0.2.1",
+            )
+            return
+    try:
+        replayed.schedule(tool)
+    except tables.TableError as error:
+        key = "only_from" if error.code == "capture.empty" and tool.only_from else "capture"
+        yield Problem(error.code, error.message, (*path, key), error.cure)
+
+
+def _too_dense(tool: Traffic, path: Path_) -> Iterator[Problem]:
+    """Refuses loads that no processor sends: the schedule would last far longer than the run."""
+    key, between = "interval", 0 if tool.interval is None else float(tool.interval)
+    if tool.rate is not None and tool.protocol != "tcp":
+        key, between = "rate", or_else(tool.frame, tool.size) * 8e9 / max(1, tool.rate)
+    if 0 < between < _SHORTEST_GAP:
+        yield Problem(
+            "measurement.load",
+            f"packets are {between:.3g} ns apart, the generator sends them {_SHORTEST_GAP} ns apart at best",
+            (*path, key),
+            "a longer interval" if key == "interval" else "a lower rate, or larger packets",
+        )
+    if tool.on is not None and tool.off is not None and 0 < tool.on + tool.off < _SHORTEST_GAP:
+        yield Problem(
+            "measurement.load",
+            f"on and off together are shorter than {_SHORTEST_GAP} ns, the least between two packets",
+            (*path, "on"),
+            "longer periods",
+        )
 
 
 def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
     """Checks that packets have room for the generator's header."""
-    least = _least(tool)
+    least = tool.least_payload
     if tool.protocol != "tcp" and tool.frame is None and 0 < tool.size < least:
         yield Problem(
             "measurement.size", f"the generator needs {least} B or more in a packet", (*path, "size")

@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from airloom.planning import admission, handover, tables
-from airloom.planning import media as words
-from airloom.planning.admission import Sliver
-from airloom.planning.channels import number_of
-from airloom.planning.network import Network
-from airloom.planning.radios import RadioEnd
+from airloom.planning import tables
+from airloom.planning.network import Network, Sliver
+from airloom.planning.radio import media as words
+from airloom.planning.radio.channels import BOTH, HT, number_of
+from airloom.planning.radio.radios import RadioEnd
 from airloom.planning.rules import access, motion
 from airloom.planning.rules.ask import refusal
 from airloom.planning.rules.names import interface
 from airloom.planning.rules.parameters import takes
-from airloom.scenario.model import Event, Medium, Scenario, Tuning
+from airloom.planning.slices import admission, handover
+from airloom.scenario.model import Event, Medium, Noise, Scenario, Tuning
+from airloom.scenario.model.media import NARROW
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
@@ -57,8 +58,33 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
             if (problem.code, problem.path) not in said:
                 said.add((problem.code, problem.path))
                 yield problem
+    yield from _mixed(network)
     if sound:
         yield from motion.of_traces(network)
+
+
+def _mixed(network: Network) -> Iterator[Problem]:
+    """Yields radios of 802.11n in one network with others that cannot receive their frames.
+
+    A sender of 802.11n uses one rate for all receivers, and none of another layer or half the width
+    has it.
+    """
+    first: dict[tuple[str, str], RadioEnd] = {}
+    for end in network.radios:
+        if end.access == "none" or end.said.get("device") == "wlan":
+            continue
+        other = first.setdefault((end.medium, end.said.get("ssid", "")), end)
+        phys = [words.phy_of(each.said) for each in (end, other)]
+        widths = [each.said.get("width", NARROW) for each in (end, other)]
+        if HT in phys and (phys[0] != phys[1] or widths[0] != widths[1]):
+            key = "phy" if phys[0] != phys[1] else "width"
+            yield Problem(
+                "radio.mixed",
+                f"{end.port} and {other.port} are in one network, and 802.11n needs the same {key} there",
+                end.said_at(key) if key in end.said else other.said_at(key),
+                f"give both the same {key}, or each its own ssid",
+            )
+            return
 
 
 def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
@@ -96,43 +122,44 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
                     nearest(end, sorted(known)),
                 )
     for index, noise in enumerate(medium.noise):
-        where = (*path, "noise", index)
-        if (noise.channel is None) == (noise.band is None):
-            yield Problem(
-                "noise.band",
-                "the noise has no band" if noise.band is None else "a channel or a band, not both",
-                where,
-                "exactly one of channel, band",
-            )
-            continue
-        if (noise.on is None) != (noise.off is None):
-            yield Problem("noise.turns", "'on' and 'off' go together", where, "such as on: 5 ms, off: 5 ms")
-        if noise.until is not None and noise.until <= noise.at:
-            yield Problem(
-                "noise.until", "it would end before it begins", (*where, "until"), "a time after 'at'"
-            )
-        if noise.position is None and (noise.mobility is None or noise.mobility.model == "velocity"):
-            yield Problem(
-                "position.missing",
-                "the noise has no position",
-                where,
-                "give it a position: [0 m, 0 m], or a mobility",
-            )
-            continue
-        moving = list(motion.of_noise(noise, where))
-        yield from moving
-        if moving:
-            continue
-        settings, moves = words.noise(noise), words.motion(noise)
+        yield from of_noise(noise, (*path, "noise", index))
 
-        def check(module: Any, settings: dict[str, Any] = settings, moves: dict[str, Any] = moves) -> None:
-            engine = module.Engine(1)
-            engine.add_medium("air", {})
-            engine.add_noise("air", settings, moves, "noise")
 
-        found = refusal(check)
-        if found is not None:
-            yield Problem(found[0], found[1], where)
+def of_noise(noise: Noise, where: Path_) -> Iterator[Problem]:
+    """Yields what is wrong with a source of noise."""
+    if (noise.channel is None) == (noise.band is None):
+        yield Problem(
+            "noise.band",
+            "the noise has no band" if noise.band is None else "a channel or a band, not both",
+            where,
+            "exactly one of channel, band",
+        )
+        return
+    if (noise.on is None) != (noise.off is None):
+        yield Problem("noise.turns", "'on' and 'off' go together", where, "such as on: 5 ms, off: 5 ms")
+    if noise.until is not None and noise.until <= noise.at:
+        yield Problem("noise.until", "it would end before it begins", (*where, "until"), "a time after 'at'")
+    if noise.position is None and (noise.mobility is None or noise.mobility.model == "velocity"):
+        yield Problem(
+            "position.missing",
+            "the noise has no position",
+            where,
+            "give it a position: [0 m, 0 m], or a mobility",
+        )
+        return
+    moving = list(motion.of_noise(noise, where))
+    yield from moving
+    if moving:
+        return
+
+    def check(module: Any) -> None:
+        engine = module.Engine(1)
+        engine.add_medium("air", {})
+        engine.add_noise("air", words.noise(noise), words.motion(noise), "noise")
+
+    found = refusal(check)
+    if found is not None:
+        yield Problem(found[0], found[1], where)
 
 
 _LAWS = {
@@ -145,13 +172,26 @@ _LAWS = {
     "leakage": ("leakage",),
     "antenna_isolation_db": ("antenna_isolation",),
 }
+_OF_PROPAGATION = {
+    "exponent": "exponent",
+    "reference_m": "reference",
+    "reference_db": "loss",
+    "lowest_m": "lowest",
+    "storey_m": "storey",
+    "range_m": "range",
+    "loss_db": "loss",
+}
+"""The engine's name of a parameter: the scenario's key."""
 
 
 def _law_path(path: Path_, code: str, message: str) -> Path_:
     if code == "medium.matrix":
         return (*path, "propagation", "file")
-    setting = message.split(" ", 1)[0].split(".", 1)[0]
-    return (*path, *_LAWS.get(setting, ("propagation",)))
+    setting, _, parameter = message.split(" ", 1)[0].partition(".")
+    if setting in _LAWS:
+        return (*path, *_LAWS[setting])
+    key = _OF_PROPAGATION.get(parameter)
+    return (*path, "propagation") if key is None else (*path, "propagation", key)
 
 
 def _law_cure(code: str, ends: list[RadioEnd]) -> str | None:
@@ -182,6 +222,13 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
         return (yield from () if wrong else _accepted(end))
     if said.get("device") == "wlan":
         yield from _wireless_device(end)
+    if end.node in network.slivers and said.get("width", NARROW) != NARROW:
+        yield Problem(
+            "radio.width",
+            "a grant of a slice names channels of 20 MHz",
+            end.said_at("width"),
+            "width: 20 MHz",
+        )
     if said.get("preamble") is not None and said.get("phy", "802.11a") != "802.11b":
         yield Problem(
             "radio.preamble", "only 802.11b has two preambles", end.said_at("preamble"), "leave it out"
@@ -205,6 +252,14 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
         return
     if "rts" in said and said["rts"] != "never" and said["rts"] > 65535:
         yield Problem("radio.range", "no frame is that long", end.said_at("rts"), "never, or up to 2346 B")
+    if own and words.phy_of(said) == BOTH and said.get("channel") is None:
+        yield Problem(
+            "radio.channel",
+            f"the radio {end.port} has both bands, and no channel that decides between them",
+            end.said_at("phy"),
+            "such as channel: 1, or channel: 36; or device: wlan, whose programs choose the channel",
+        )
+        return
     yield from _channel(said.get("channel"), words.phy_of(said), end.said_at("channel"))
     yield from _accepted(end)
 
@@ -240,7 +295,9 @@ def _of_the_stack(key: str, path: Path_) -> Problem:
 def _objection(end: RadioEnd, code: str, message: str) -> Problem:
     """Returns the engine's error on a radio's settings, at the place of the setting."""
     key = _key(end.said, code, message)
-    return Problem(code, _told(message), end.said_at(key), _radio_cure(key, code, message))
+    # A radio that says no rate has one that its physical layer may not have.
+    place = "phy" if key == "rate" and key not in end.said else key
+    return Problem(code, _told(message), end.said_at(place), _radio_cure(key, code, message))
 
 
 def _channel(channel: Any, phy: str, path: Path_) -> Iterator[Problem]:
@@ -281,7 +338,8 @@ def _radio_cure(key: str, code: str, message: str) -> str | None:
     rest = message.partition("; ")[2]
     if code == "radio.rate":
         rates = ", ".join(Rate(int(each)).text for each in re.findall(r"\d{6,}", rest))
-        return f"{rates}; or arf, aarf, minstrel" if key == "rate" else rates
+        others = "MCS 0 to MCS 31" if f"{HT} has no rate" in message else "arf, aarf, minstrel"
+        return f"{rates}; or {others}" if key == "rate" else rates
     return rest or None
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airloom.planning import media as words
+from airloom.errors import ScenarioError
 from airloom.planning.network import Network
+from airloom.planning.radio import media as words
+from airloom.planning.radio.movement import movements
 from airloom.planning.rules.ask import refusal
 from airloom.planning.rules.parameters import takes
 from airloom.scenario.model import Mobility, Noise, Scenario
@@ -20,7 +22,8 @@ _MOBILITY: dict[str, tuple[str, ...]] = {
     "gauss-markov": ("area", "corner", "speed", "interval", "memory", "turn"),
     "group": ("group", "reference", "radius", "speed"),
     "path": ("points",),
-    **dict.fromkeys(TRACES, ("file", "node")),
+    **dict.fromkeys(TRACES, ("file", "node", "start")),
+    "sumo": ("file", "node", "start", "geographic"),
 }
 _MOVES_BY: dict[str, tuple[str, ...]] = {
     "velocity": ("velocity",),
@@ -49,6 +52,16 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                         f"{path[1]!r} has no radio, so its position has no effect",
                         (*path, key),
                         "give it one under 'radios:'",
+                        key=True,
+                    )
+        if path[0] == "topology" and not with_radios.intersection(network.generated):
+            for key in ("position", "mobility"):
+                if getattr(node, key) is not None:
+                    yield Problem(
+                        "position.useless",
+                        "the generated nodes have no radio, so that they have no place",
+                        (*path, key),
+                        "give them one by 'radio:' of the topology",
                         key=True,
                     )
         if node.mobility is None:
@@ -94,19 +107,24 @@ def of_traces(network: Network) -> Iterator[Problem]:
         yield from wrong
 
 
-def _traced(moves: Mobility, number: int, where: Path_) -> Iterator[Problem]:
+def _traced(moves: Mobility, number: int | str, where: Path_) -> Iterator[Problem]:
     """Checks a trace and its entry for one node."""
-    found = refusal(lambda _: words.movements(moves.model, moves.file or ""))
-    if found is not None:
-        yield Problem(found[0], found[1], where)
+    try:
+        wrong = refusal(lambda _: movements(moves))
+    except ScenarioError as error:
+        yield Problem(error.code, error.message, where, error.cure)
         return
-    known = words.movements(moves.model, moves.file or "")
-    if number not in known:
+    if wrong is not None:
+        yield Problem(wrong[0], wrong[1], where)
+        return
+    found = movements(moves)
+    if found.get(number) is None:
+        known = found.known
         yield Problem(
             "mobility.trace.node",
             f"the trace has no node {number}",
             where,
-            f"it moves {len(known)} nodes: {', '.join(str(each) for each in list(known)[:12])}",
+            f"it moves {len(known)} nodes: {', '.join(known[:12])}",
         )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
-from airloom.planning import containers
+from airloom.planning.links.ports import ports_of
+from airloom.planning.machine import containers
 from airloom.planning.network import Network
-from airloom.planning.ports import ports_of
 from airloom.planning.rules import host_access
 from airloom.scenario.model import Node, Scenario
 from airloom.scenario.problems import Problem
@@ -42,6 +43,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         yield from _adapters(name, node, network.nodes.get(name, node).kind or scenario.kind)
         for interface, said in node.interfaces.items():
             if said.real is not None:
+                yield from _real_offloads(name, node, interface)
                 owner = real.setdefault(said.real, f"{name}:{interface}")
                 if owner != f"{name}:{interface}":
                     yield Problem(
@@ -67,6 +69,17 @@ def _node(name: str, node: Node, used: set[str]) -> Iterator[Problem]:
             yield Problem(
                 "node.file", f"{file!r} is not the absolute path of a file", (*path, "files", file), key=True
             )
+        elif (why := host_access.too_long(file) or _no_place(file)) is not None:
+            yield Problem("node.file", why, (*path, "files", file), "name a path in another folder", key=True)
+    for number, pattern in enumerate(node.collect):
+        parts = pattern.split("/")
+        if not pattern.startswith("/") or not any(parts) or ".." in parts or not pattern.isprintable():
+            yield Problem(
+                "node.collect",
+                f"{pattern!r} is not the absolute path of files",
+                (*path, "collect", number),
+                "such as /tmp/*.log",
+            )
     for key in node.sysctl:
         if not _SYSCTL.fullmatch(key) or "//" in key:
             yield Problem(
@@ -76,6 +89,19 @@ def _node(name: str, node: Node, used: set[str]) -> Iterator[Problem]:
                 "it begins with 'net.', such as net.ipv4.tcp_congestion_control",
                 key=True,
             )
+
+
+_KERNELS = ("/proc", "/sys", "/dev")
+"""Folders of the kernel, whose files are no files of a disk."""
+
+
+def _no_place(file: str) -> str | None:
+    """Why no file can be at a path; None if one can."""
+    parents = [str(folder) for folder in Path(file).parents]
+    for folder in _KERNELS:
+        if folder in parents and not Path(file).is_relative_to("/dev/shm"):
+            return f"{file!r} cannot be written: {folder} belongs to the kernel of the node"
+    return None
 
 
 def _adapters(name: str, node: Node, kind: str) -> Iterator[Problem]:
@@ -93,6 +119,18 @@ def _adapters(name: str, node: Node, kind: str) -> Iterator[Problem]:
             f"{name}:{interface} {why}, and has no model of an adapter",
             ("nodes", name, "interfaces", interface, "adapter"),
             "leave it out",
+            key=True,
+        )
+
+
+def _real_offloads(name: str, node: Node, interface: str) -> Iterator[Problem]:
+    """Refuses offloads of an interface of the host, whose settings stay as they are."""
+    if node.interfaces[interface].offloads is not None:
+        yield Problem(
+            "interface.offloads",
+            f"{name}:{interface} is an interface of this machine, whose offloads are not changed",
+            ("nodes", name, "interfaces", interface, "offloads"),
+            "leave it out; ethtool -K sets them",
             key=True,
         )
 

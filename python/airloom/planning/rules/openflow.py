@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from airloom.planning import flowspace
 from airloom.planning.network import Network
-from airloom.planning.openflow import BASE, KIND, PORT_NAME, WHOLE, links_of
+from airloom.planning.openflow import flowspace
+from airloom.planning.openflow.switches import BASE, KIND, PORT_NAME, WHOLE, links_of
 from airloom.scenario.model import Flow, Scenario, Slice, Switch
 from airloom.scenario.model.openflow import address_of, flow_words
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 
-_OWN = ("controllers", "protocols", "fail_mode", "datapath_id", "spanning_tree")
+_OWN = ("controllers", "protocols", "fail_mode", "datapath_id", "spanning_tree", "offloads")
 """Keys of a switch that only Open vSwitch supports."""
 _LONGEST = 15
 """Longest name of a bridge in octets: it is an interface name too."""

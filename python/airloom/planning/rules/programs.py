@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
-from airloom.planning import containers
+from airloom.planning.machine import containers
 from airloom.planning.names import words
 from airloom.planning.network import Network
 from airloom.planning.rules.names import unique

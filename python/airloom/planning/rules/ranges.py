@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from airloom.planning import settings, tables
-from airloom.planning.link_settings import LinkSettings
+from airloom.planning import tables
+from airloom.planning.links import encoding
+from airloom.planning.links.link_settings import LinkSettings
 from airloom.planning.rules.ask import asked
 from airloom.scenario.model import Adapter, Direction, Queue, Switch
 from airloom.scenario.problems import Problem
@@ -39,6 +40,23 @@ _KEYS: dict[str, Path_] = {
     "link.queue.red.max": ("queue", "red_max"),
     "link.queue.red.probability": ("queue", "red_probability"),
     "link.queue.red.weight": ("queue", "red_weight"),
+    "link.queue.red.packet": ("queue", "red_packet"),
+    "link.policer.rate": ("policer", "rate"),
+    "link.policer.burst": ("policer", "burst"),
+    "link.queue.pie.target": ("queue", "pie_target"),
+    "link.queue.pie.update": ("queue", "pie_update"),
+    "link.queue.pie.burst": ("queue", "pie_burst"),
+    "link.queue.pie.alpha": ("queue", "pie_alpha"),
+    "link.queue.pie.beta": ("queue", "pie_beta"),
+    "link.queue.dualpi2.target": ("queue", "dualpi2_target"),
+    "link.queue.dualpi2.update": ("queue", "dualpi2_update"),
+    "link.queue.dualpi2.alpha": ("queue", "dualpi2_alpha"),
+    "link.queue.dualpi2.beta": ("queue", "dualpi2_beta"),
+    "link.queue.dualpi2.coupling": ("queue", "dualpi2_coupling"),
+    "link.queue.dualpi2.step": ("queue", "dualpi2_step"),
+    "link.queue.dualpi2.ramp": ("queue", "dualpi2_ramp"),
+    "link.queue.dualpi2.classic": ("queue", "dualpi2_classic"),
+    "link.queue.step.time": ("queue", "step_time"),
     "link.queue.codel.target": ("queue", "target"),
     "link.queue.codel.interval": ("queue", "interval"),
     "link.queue.fq-codel.quantum": ("queue", "quantum"),
@@ -48,6 +66,8 @@ _KEYS: dict[str, Path_] = {
     "link.receiver.tick": ("tick",),
 }
 """The engine's code: the scenario's key, if it differs from the rest of the code."""
+_BESIDE = {"burst": ("rate",), "peak": ("rate", "burst")}
+"""Properties without which another one has no effect."""
 _CODES = {"link.rate": "link.rate.range"}
 """The engine's code: the published code of the scenario, if it differs."""
 _WORDS = {"min_octets": "red_min"}
@@ -63,12 +83,14 @@ def of_direction(said: Direction, path: Path_) -> Iterator[Problem]:
         if (value := getattr(said, name)) is not None
     }
     with contextlib.suppress(tables.TableError):
-        if not any(_link(settings.link(Direction.model_construct(**given)), said, path)):
+        if not any(_link(encoding.link(Direction.model_construct(**given)), said, path)):
             return
     for name, value in given.items():
+        # A bucket is one with its rate alone.
+        beside = {key: given[key] for key in _BESIDE.get(name, ()) if key in given}
         where: Path_ = (*path, "jitter", "table") if name == "jitter" else (*path, name)
         try:
-            one = settings.link(Direction.model_construct(**{name: value}))
+            one = encoding.link(Direction.model_construct(**{name: value}, **beside))
         except tables.TableError as error:
             yield Problem(error.code, error.message, where, error.cure)
             continue
@@ -77,10 +99,10 @@ def of_direction(said: Direction, path: Path_) -> Iterator[Problem]:
 
 def of_adapter(said: Adapter, path: Path_) -> Iterator[Problem]:
     """Yields properties of an adapter that are out of range."""
-    yield from _link(LinkSettings(gap=settings.gap(said)), said, path)
+    yield from _link(LinkSettings(gap=encoding.gap(said)), said, path)
     for name in ("moderation", "tick"):
         one = Adapter.model_construct(**{name: getattr(said, name)})
-        yield from _link(LinkSettings(receiver=settings.equipment(one)), said, path)
+        yield from _link(LinkSettings(receiver=encoding.equipment(one)), said, path)
     if said.service is not None:
         # The engine has one law for both; its error names the link's setting.
         for found in of_direction(Direction.model_construct(jitter=said.service), path):
@@ -92,11 +114,11 @@ def of_switch(said: Switch, path: Path_) -> Iterator[Problem]:
     """Yields properties of an engine's switch that are out of range; a hub has none."""
     if said.kind != "switch":
         return
-    yield from _link(LinkSettings(receiver=settings.equipment(said)), said, path)
+    yield from _link(LinkSettings(receiver=encoding.equipment(said)), said, path)
     plain = Switch(forwarding=said.forwarding)
     for name in ("ageing", "addresses", "convergence"):
         if getattr(said, name) != getattr(plain, name):
-            one = settings.switch(plain.model_copy(update={name: getattr(said, name)}))
+            one = encoding.switch(plain.model_copy(update={name: getattr(said, name)}))
             yield from _objection(asked(partial(_check_switch, one)), said, path)
 
 

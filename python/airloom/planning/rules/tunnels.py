@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airloom.planning.links.tunnels import VXLAN_PORT
 from airloom.planning.network import Network
-from airloom.planning.tunnels import VXLAN_PORT
 from airloom.scenario.model import Scenario, Tunnel
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
+from airloom.units.given import given
 
 _GRE = ("key", "checksum", "sequence")
 _VXLAN = ("vni", "port")
@@ -65,7 +66,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 def _identity(tunnel: Tunnel) -> tuple[object, ...]:
     """Returns what distinguishes a tunnel's packets from those of other tunnels of this machine."""
     if tunnel.kind == "vxlan":
-        return (tunnel.namespace, "udp", tunnel.port or VXLAN_PORT, tunnel.local)
+        return (tunnel.namespace, "udp", given(tunnel.port, VXLAN_PORT), tunnel.local)
     return (tunnel.namespace, "gre", tunnel.remote, tunnel.key)
 
 

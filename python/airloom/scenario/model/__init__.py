@@ -12,11 +12,12 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from airloom.scenario.files import source_of
+from airloom.scenario.kind_names import KindName
 from airloom.scenario.model.base import (
     Count,
     File,
     ImagePath,
-    KindName,
     Listed,
     Mapped,
     Model,
@@ -39,7 +40,6 @@ from airloom.scenario.model.links import (
     GraphAttributes,
     Link,
     Loss,
-    Queue,
     Switch,
     Topology,
 )
@@ -72,6 +72,7 @@ from airloom.scenario.model.nodes import (
     Mount,
     Node,
     Notifications,
+    Offloads,
     Program,
     Publish,
     Ready,
@@ -79,17 +80,22 @@ from airloom.scenario.model.nodes import (
     Translation,
 )
 from airloom.scenario.model.openflow import Flow
+from airloom.scenario.model.processors import Processor
+from airloom.scenario.model.queues import Policer, Queue, QueueClass
 from airloom.scenario.model.ready_tests import Test
 from airloom.scenario.model.routing import Routing, RoutingChoice
 from airloom.scenario.model.slices import Grant, GrantChange, HopGrant, Slice
 from airloom.scenario.model.swept import Swept, Values
 from airloom.scenario.model.tunnels import Tunnel
+from airloom.scenario.model.turns import Turns
+from airloom.scenario.shape import shaped
+from airloom.scenario.source import Source, write
 from airloom.units.addresses import Prefix
 from airloom.units.quantities import Duration
 
 
 class Pools(Model):
-    """Pools of assigned addresses; null assigns none of that family."""
+    """Pools of assigned addresses. With `ipv4: null` interfaces have the IPv4 addresses that are given."""
 
     ipv4: Prefix | None = Field(default=IPv4Network("10.0.0.0/8"), description="IPv4 prefix")
     ipv6: Prefix | None = Field(default=None, description="IPv6 prefix, such as fd00::/48")
@@ -110,6 +116,11 @@ class Scenario(Model):
     seed: Annotated[int, Field(ge=0, lt=2**63, strict=True)] = Field(
         default=1, description="seed of all random numbers"
     )
+    time: Literal["wall", "virtual"] = Field(
+        default="wall",
+        description="`wall`: the machine's clock drives the run; `virtual`: the engine is the calendar of "
+        "guests, and nothing waits for the machine",
+    )
     duration: Duration | None = Field(
         default=None, description="length of the run; by default it ends when everything is done"
     )
@@ -128,6 +139,12 @@ class Scenario(Model):
         default={},
         description="guests that several nodes share, by name; a node refers to one with `inside`",
         json_schema_extra=by_name,
+    )
+    turns: Annotated[dict[Name, Turns], Mapped] = Field(
+        default={}, description="guests that take turns on a processor, by name of the turns"
+    )
+    processors: Annotated[dict[Name, Processor], Mapped] = Field(
+        default={}, description="in virtual time: modelled processors, on which work of guests takes time"
     )
     nodes: Annotated[dict[Name, Node], Mapped] = Field(
         default={}, description="nodes by name; an empty value means all defaults", json_schema_extra=by_name
@@ -157,6 +174,11 @@ class Scenario(Model):
         default="static", description="routing of all nodes that forward packets; hosts have static routes"
     )
     routes: Literal["hops", "delay"] = Field(default="hops", description="metric of computed routes")
+    equal_paths: Literal["all", "one"] = Field(
+        default="all",
+        description="computed routes: all divides flows, by a hash of addresses and ports, among all "
+        "shortest paths; one uses one of them",
+    )
     programs: Annotated[list[Program], Listed] = Field(default=[], description="programs in the nodes")
     events: Annotated[list[Event], Listed] = Field(default=[], description="timed changes")
     measurements: Annotated[list[Measurement], Listed] = Field(default=[], description="measurements")
@@ -185,23 +207,17 @@ class Scenario(Model):
 
     def to_yaml(self) -> str:
         """Returns the scenario as YAML, without defaults. Reading it gives an equal scenario."""
-        from airloom.scenario.source import write
-
         return write(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
     @classmethod
     def from_yaml(cls, text: str) -> Scenario:
         """Reads a scenario's text and validates its shape; :func:`airloom.check` checks everything."""
-        from airloom.scenario.reader import read
-
-        return read(text)
+        return shaped(cls, Source.of_text(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Scenario:
         """Reads a scenario's file and validates its shape; :func:`airloom.check` checks everything."""
-        from airloom.scenario.reader import read
-
-        return read(Path(path))
+        return shaped(cls, source_of(Path(path)))
 
 
 __all__ = [
@@ -247,14 +263,18 @@ __all__ = [
     "Noise",
     "NormalJitter",
     "Notifications",
+    "Offloads",
     "ParetoJitter",
     "Ping",
+    "Policer",
     "Pools",
+    "Processor",
     "Processors",
     "Program",
     "Propagation",
     "Publish",
     "Queue",
+    "QueueClass",
     "Radio",
     "Ready",
     "Routing",
@@ -272,6 +292,7 @@ __all__ = [
     "Translation",
     "Tuning",
     "Tunnel",
+    "Turns",
     "UniformJitter",
     "Wall",
     "Waypoint",

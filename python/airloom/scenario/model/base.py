@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
@@ -172,12 +172,6 @@ def _place(value: str, info: ValidationInfo) -> str:
 
 Place = Annotated[str, AfterValidator(_place), Input()]
 """Path of a file or a folder that must exist, relative to the scenario's folder."""
-
-HostPath = Annotated[str, AfterValidator(_place)]
-"""As :data:`Place`, but its content may change: it is no input of the experiment."""
-
-KindName = Literal["netns", "native", "container", "uml", "qemu"]
-"""The kinds of nodes."""
 
 
 def _empty_lists(value: Any, handler: Any) -> Any:

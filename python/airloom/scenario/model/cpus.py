@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, WrapValidator
 
 from airloom.scenario.model.base import Model, Name
+from airloom.units.quantities import Duration
 
 Policy = Literal["other", "batch", "idle", "fifo", "round-robin"]
 """Scheduling policies of the kernel (sched(7))."""
@@ -115,4 +116,16 @@ class Engine(Model):
         default="halt",
         description="poll: idle processors stay awake while the emulation runs, by threads of policy idle; "
         "on a virtual machine the hypervisor has to wake a processor that halts",
+    )
+    link_interval: Duration | None = Field(
+        default=None,
+        description="time between samples of the links' queues, drops, marks and utilization: at least 1 ms; "
+        "`0 s`: none; by default 100 ms, with more than 100 links 1 s",
+    )
+    guest_budget: Duration = Field(
+        default=Duration("60 s"),
+        gt=0,
+        description="in virtual time, processor time of this machine that a guest may use without reaching "
+        "the next instant, and the wall time for one that does not run; then the run ends and names the "
+        "guest and its program",
     )

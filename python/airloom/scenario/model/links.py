@@ -11,6 +11,7 @@ from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Radio
 from airloom.scenario.model.nodes import Node
 from airloom.scenario.model.openflow import Controller, Datapath, OpenFlow
+from airloom.scenario.model.queues import Policer, Queue
 from airloom.units.addresses import Address
 from airloom.units.quantities import Chance, Duration, Fraction, Length, Rate, Size
 
@@ -33,35 +34,6 @@ Loss = Annotated[
 ]
 
 
-class Queue(Model):
-    """Queue in front of a wire; 1000 packets if no limit is given."""
-
-    packets: Annotated[int, Field(ge=1, le=2**32 - 1, strict=True)] | None = Field(
-        default=None, description="limit in frames"
-    )
-    size: Size | None = Field(default=None, description="limit in octets")
-    time: Duration | None = Field(
-        default=None,
-        description="limit in time: serialization time of the waiting frames at the present rate",
-    )
-    discipline: Literal["drop-tail", "red", "codel", "fq-codel"] = Field(
-        default="drop-tail", description="queueing discipline"
-    )
-    ecn: bool = Field(
-        default=False, description="mark ECN-capable packets (RFC 3168) instead of an early drop"
-    )
-    red_min: Size | None = Field(default=None, description="RED: lower threshold of the mean queue")
-    red_max: Size | None = Field(default=None, description="RED: upper threshold of the mean queue")
-    red_probability: Fraction = Field(default=0.1, description="RED: drop probability at red_max")
-    red_weight: Fraction = Field(default=0.002, description="RED: weight of the newest sample in the mean")
-    target: Duration = Field(default=Duration("5 ms"), description="CoDel: acceptable standing delay")
-    interval: Duration = Field(default=Duration("100 ms"), description="CoDel: sliding window")
-    quantum: Size = Field(default=Size("1514 B"), description="FQ-CoDel: octets of a flow in each round")
-    flows: Annotated[int, Field(ge=1, le=65536, strict=True)] = Field(
-        default=1024, description="FQ-CoDel: number of flow queues"
-    )
-
-
 def _rate_kind(value: Any) -> str:
     return "<unlimited>" if value == "unlimited" else "<rate>"
 
@@ -76,7 +48,21 @@ class Direction(Model):
     """Properties of one direction of a link. By default those of the link."""
 
     rate: LinkRate | None = Field(default=None, description="rate, at most 1 Tbit/s; unlimited by default")
+    burst: Size | None = Field(
+        default=None,
+        description="octets of a token bucket that is filled at `rate`: so many leave at once, or at `peak`; "
+        "none by default, so that each frame takes its time",
+    )
+    peak: Rate | None = Field(default=None, description="rate of a burst; unlimited by default")
+    policer: Policer | None = Field(
+        default=None, description="drops frames beyond a rate and its burst before they reach the queue"
+    )
     trace: File | None = Field(default=None, description="trace file in mahimahi's format, instead of a rate")
+    series: File | None = Field(
+        default=None,
+        description="file of rate, delay, loss and jitter over time; its first line names the columns: "
+        "`time [s], rate [Mbit/s], delay [ms], loss [%]`",
+    )
     delay: Duration | None = Field(default=None, description="propagation delay; none by default")
     jitter: Jitter | None = Field(default=None, description="variation of the delay; none by default")
     jitter_reorders: bool | None = Field(default=None, description="jitter may reorder frames")
@@ -89,7 +75,8 @@ class Direction(Model):
     )
     overhead: Size | None = Field(
         default=None,
-        description="octets added to each frame on the wire; 24 B by default: preamble 8, FCS 4, gap 12",
+        description="octets added to each frame on the wire; 24 B by default: preamble 8, FCS 4, gap 12; on "
+        "a trace, octets added to each packet of layer 3; 4 B by default, as in mahimahi",
     )
     queue: Queue | None = Field(default=None, description="queue in front of the wire")
     segments: Literal["timed", "carried"] | None = Field(
@@ -145,10 +132,12 @@ class Link(Direction):
     ends: tuple[str, str] = Field(description='the two ends: ``[h1, s1]`` or ``["h1:wan", r1]``')
     name: Name | None = Field(default=None, description="name; by default the names of the ends, ``h1-s1``")
     forward: Direction | None = Field(
-        default=None, description="differences for the direction from the first end to the second"
+        default=None,
+        description="differences for the direction from the first end to the second; a queue is a whole one",
     )
     backward: Direction | None = Field(
-        default=None, description="differences for the direction from the second end to the first"
+        default=None,
+        description="differences for the direction from the second end to the first; a queue is a whole one",
     )
     addresses: tuple[Annotated[list[Address], Listed], Annotated[list[Address], Listed]] | None = Field(
         default=None, description="addresses of the two ends, one list for each"
@@ -207,6 +196,11 @@ class Switch(Model):
     spanning_tree: Literal["none", "stp", "rstp"] = Field(
         default="none", description="openvswitch: stp (IEEE 802.1D) or rstp (802.1w) allows loops"
     )
+    offloads: Annotated[bool, Field(strict=True)] = Field(
+        default=True,
+        description="openvswitch: false: its ports carry the frames of the wire, not longer ones with "
+        "incomplete checksums",
+    )
     latency: Duration = Field(
         default=Duration(0),
         description="switch only: time from the last bit of a frame in to its first bit out",
@@ -217,10 +211,12 @@ _Attribute = Annotated[str, Field(min_length=1)]
 
 
 class GraphAttributes(Model):
-    """Attributes of a GraphML file that are read; the defaults are those of the Internet Topology Zoo.
+    """Attributes of a graph file that are read; the defaults are those of the Internet Topology Zoo and
+    of Shadow.
 
     With null an attribute is not read. An edge's delay is that of fibre along the great circle between
-    the coordinates of its ends, unless the edge has an attribute `delay`.
+    the coordinates of its ends, unless the edge has one of its own. A file of SNDlib has other defaults:
+    `x`, `y` and `capacity` in Mbit/s.
     """
 
     name: _Attribute | None = Field(
@@ -238,13 +234,34 @@ class GraphAttributes(Model):
     rate_unit: Annotated[Rate, Field(ge=1)] = Field(
         default=Rate("1 bit/s"), description="rate that 1 stands for, such as 1 Mbit/s"
     )
+    delay: _Attribute | None = Field(
+        default="latency",
+        description="attribute of edges: the delay, with a unit or in multiples of `delay_unit`",
+    )
+    delay_unit: Annotated[Duration, Field(ge=1)] = Field(
+        default=Duration("1 ms"), description="delay that 1 stands for"
+    )
+    jitter: _Attribute | None = Field(
+        default="jitter", description="attribute of edges: half the width of a uniform jitter, as `delay`"
+    )
+    loss: _Attribute | None = Field(
+        default="packet_loss", description="attribute of edges: the loss probability, from 0 to 1"
+    )
+    up: _Attribute | None = Field(
+        default="host_bandwidth_up",
+        description="attribute of nodes: largest rate of each link from the node, with a unit or as `rate`",
+    )
+    down: _Attribute | None = Field(
+        default="host_bandwidth_down",
+        description="attribute of nodes: largest rate of each link to the node, with a unit or as `rate`",
+    )
 
 
 class Topology(Model):
     """Generator of nodes (``n1``, ``n2``, ...) and links."""
 
     generator: Literal[
-        "chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graphml"
+        "chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graph", "graphml"
     ] = Field(description="shape of the topology")
     nodes: Many | None = Field(default=None, description="number of nodes, including switches")
     depth: Annotated[int, Field(ge=1, le=20, strict=True)] | None = Field(
@@ -262,10 +279,10 @@ class Topology(Model):
     seed: Annotated[int, Field(ge=0, strict=True)] | None = Field(
         default=None, description="random: seed of the graph; by default the scenario's seed"
     )
-    file: File | None = Field(default=None, description="graphml: the file")
+    file: File | None = Field(default=None, description="graph: the GraphML, GML or SNDlib file")
     attributes: GraphAttributes | None = Field(
         default=None,
-        description="graphml: attributes that are read; by default those of the Topology Zoo",
+        description="graph: attributes that are read; by default those of the Topology Zoo and Shadow",
     )
     link: Direction = Field(
         default=Direction.model_construct(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from airloom.scenario.model.media import Tuning
 from airloom.scenario.model.motion import Position
 from airloom.scenario.model.ready_tests import Test
 from airloom.scenario.model.slices import GrantChange
+from airloom.units.given import given
 from airloom.units.quantities import Duration, Fraction, Rate, Size
 
 
@@ -20,7 +21,8 @@ class Event(Model):
 
     Actions of a link: ``up``, ``down``, new properties (``set``). Of a node: ``stop`` (orderly), ``kill``,
     ``start``, ``pause``, ``resume``, a new ``position``. Of a radio: ``up``, ``down``, new settings
-    (``tune``). Of a program: ``start``, ``stop``, ``signal``. Of a slice: new limits (``grant``).
+    (``tune``). Of a program: ``start``, ``stop``, ``signal``. Of a slice: new limits (``grant``). Of turns:
+    ``start``, ``stop``.
     """
 
     at: Duration = Field(description="from time zero of the run")
@@ -31,7 +33,11 @@ class Event(Model):
     radio: str | None = Field(default=None, description="``node:radio``, or the node if it has one radio")
     program: str | None = Field(default=None, description="name of the program")
     slice: str | None = Field(default=None, description="name of the slice, which has a grant")
-    set: Direction | None = Field(default=None, description="link: new properties; others stay")
+    turns: str | None = Field(default=None, description="name of the turns")
+    set: Direction | None = Field(
+        default=None,
+        description="link: new properties; others stay, also those of its queue that are not named",
+    )
     direction: Literal["both", "forward", "backward"] = Field(
         default="both", description="link: direction that changes"
     )
@@ -42,12 +48,28 @@ class Event(Model):
         default=None, description="action on the target"
     )
     signal: str | None = Field(default=None, description="program: signal, such as SIGHUP")
+    awaited: bool = Field(
+        default=True,
+        description="a run without a duration lasts until the event; not those of a link's `visibility`",
+    )
 
 
 Family = Literal["ipv4", "ipv6"]
 _USUAL_SIZE = 1470
 """Default payload of a UDP datagram in octets."""
+_OWN_HEADER = 18
+"""Header of the generator in every packet, in octets: see traffic/src/packet.rs."""
+_RTP_HEADER = 12
+_RESOLUTION = (
+    "address resolution on the path: before (default) knows the neighbours from the start; during leaves it "
+    "to the nodes, as a ping without a measurement of another kind does by default"
+)
 _START = "start, from time zero of the run; measurements without it, or with `0 s`, take turns"
+
+
+def whole_seconds(duration: int) -> int:
+    """Returns a duration in ns as iperf3 takes it: in s, rounded up, at least 1."""
+    return max(1, -(-duration // 10**9))
 
 
 class Ping(Model):
@@ -56,7 +78,9 @@ class Ping(Model):
     source: str = Field(alias="from", description="node that starts the measurement, or `$first`, `$last`")
     to: str = Field(description="node that responds, or `$first`, `$last`")
     count: Count = Field(default=10, description="number of requests")
-    interval: Duration = Field(default=Duration("200 ms"), description="time between requests")
+    interval: Duration = Field(
+        default=Duration("200 ms"), description="time between requests, in whole milliseconds"
+    )
     size: Size = Field(default=Size("56 B"), description="octets of payload without the ICMP header")
     dscp: int = Field(default=0, ge=0, le=63, description="differentiated services code point")
     family: Family | None = Field(
@@ -67,6 +91,7 @@ class Ping(Model):
         description="no route to the target: count (default) counts requests as lost; fail ends the run if "
         "there is none at the start",
     )
+    resolution: Literal["before", "during"] | None = Field(default=None, description=_RESOLUTION)
     at: Duration = Field(default=Duration(0), description=_START)
 
     @property
@@ -106,6 +131,7 @@ class Iperf3(Model):
     family: Family | None = Field(
         default=None, description="address family; by default that of the first address"
     )
+    resolution: Literal["before", "during"] | None = Field(default=None, description=_RESOLUTION)
     at: Duration = Field(default=Duration(0), description=_START)
 
     @property
@@ -114,19 +140,24 @@ class Iperf3(Model):
         return 1
 
     @property
+    def seconds(self) -> int:
+        """Returns the duration in s: iperf3 takes whole seconds, so it is rounded up."""
+        return whole_seconds(self.duration)
+
+    @property
     def least(self) -> int:
         """Returns the shortest duration in ns."""
-        return self.duration
+        return self.seconds * 10**9
 
     @property
     def expected(self) -> int:
         """Returns the duration in ns if it succeeds."""
-        return self.duration
+        return self.least
 
     @property
     def offered(self) -> float | None:
         """Returns the packets per second that it sends; None: as many as the path carries."""
-        return None if self.rate is None else self.rate / (8 * (self.size or _USUAL_SIZE))
+        return None if self.rate is None else self.rate / (8 * given(self.size, _USUAL_SIZE))
 
 
 class Traffic(Model):
@@ -135,7 +166,7 @@ class Traffic(Model):
     source: str = Field(alias="from", description="node that starts the measurement, or `$first`, `$last`")
     to: str = Field(description="node that responds, or `$first`, `$last`")
     protocol: Literal["udp", "tcp", "rtp"] = Field(default="udp", description="transport protocol")
-    pattern: Literal["constant", "poisson", "on-off", "trace"] = Field(
+    pattern: Literal["constant", "poisson", "on-off", "trace", "replay"] = Field(
         default="constant", description="schedule of packets"
     )
     rate: Rate | None = Field(default=None, description="offered load; on-off: the rate while on")
@@ -149,15 +180,34 @@ class Traffic(Model):
     )
     dscp: int = Field(default=0, ge=0, le=63, description="differentiated services code point")
     ecn: int = Field(default=0, ge=0, le=3, description="ECN bits; 1 and 2 mean ECN-capable")
-    duration: Duration = Field(default=Duration("10 s"), description="duration of sending")
+    duration: Duration = Field(
+        default=Duration("10 s"), description="duration of sending; replay: that of the capture by default"
+    )
     on: Duration | None = Field(default=None, description="on-off: how long it sends")
     off: Duration | None = Field(default=None, description="on-off: duration of silence")
     trace: File | None = Field(
         default=None, description="trace: file with a line `time_ns octets` for each packet"
     )
+    capture: File | None = Field(
+        default=None,
+        description="replay: pcap or pcapng file; a datagram leaves at the time of each frame and makes one "
+        "as long",
+    )
+    speed: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)] = Field(
+        default=1.0, description="replay: so many times as fast as captured"
+    )
+    only_from: str | None = Field(
+        default=None, description="replay: only frames from this IPv4, IPv6 or MAC address; all by default"
+    )
+    split: Annotated[Size, Field(ge=128, le=65549)] = Field(
+        default=Size("1514 B"),
+        description="replay: longer frames, which an offload of the capturing machine joined, are sent in "
+        "parts of at most so many octets, without FCS",
+    )
     family: Family | None = Field(
         default=None, description="address family; by default that of the first address"
     )
+    resolution: Literal["before", "during"] | None = Field(default=None, description=_RESOLUTION)
     at: Duration = Field(default=Duration(0), description=_START)
     stages: bool = Field(
         default=False, description="UDP, RTP: also measures the delay of each stage of the packets' path"
@@ -167,6 +217,11 @@ class Traffic(Model):
     def ports(self) -> int:
         """Returns the number of transport ports that it needs."""
         return 1
+
+    @property
+    def least_payload(self) -> int:
+        """Returns the smallest packet in octets that holds the generator's own header."""
+        return _OWN_HEADER + (_RTP_HEADER if self.protocol == "rtp" else 0)
 
     @property
     def least(self) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 from airloom.scenario.model.base import Count, File, Listed, Model, Name
 from airloom.scenario.model.motion import Mobility, Position
@@ -34,8 +35,9 @@ class Propagation(Model):
     )
     loss: Ratio | None = Field(
         default=None,
-        description="log-distance: loss at `reference`, 46.7 dB by default; disk: loss within `range`, 60 dB "
-        "by default",
+        description="log-distance: loss at `reference`; by default that of free space at the frequency of "
+        "the channel, 46.7 dB at 5.18 GHz and 40.1 dB at 2.412 GHz over 1 m; disk: loss within `range`, "
+        "60 dB by default",
     )
     lowest: Length | None = Field(
         default=None, description="two-ray: smallest antenna height; 1.5 m by default"
@@ -55,9 +57,13 @@ class Propagation(Model):
     numbers: Literal["loss", "snr"] | None = Field(
         default=None, description="matrix: path loss in dB (default), or signal-to-noise ratio in dB"
     )
-    power: Power | None = Field(default=None, description="matrix of snr: transmit power; 16 dBm by default")
+    power: Power | None = Field(
+        default=None, description="matrix of snr: transmit power; by default that of the medium's `radio`"
+    )
     noise: Power | None = Field(
-        default=None, description="matrix of snr: noise of the receiver; -94 dBm by default"
+        default=None,
+        description="matrix of snr: noise of the receiver; by default that of the medium's `radio`, -94 dBm "
+        "with a noise figure of 7 dB",
     )
 
 
@@ -128,15 +134,71 @@ Channel = Annotated[
 CONTROLLERS = ("arf", "aarf", "minstrel")
 
 
+SCHEME = "MCS "
+"""What a modulation and coding scheme of 802.11n begins with."""
+_SCHEMES = 32
+
+
 def _rate(value: Any) -> str:
+    if isinstance(value, str) and value.startswith(SCHEME.strip()):
+        return "<scheme>"
     return "<controller>" if value in CONTROLLERS else "<rate>"
 
 
+def _scheme(value: str) -> str:
+    number = value.removeprefix(SCHEME)
+    if number not in [str(each) for each in range(_SCHEMES)]:
+        raise _refused("radio.rate", f"there is no scheme {value!r}", "MCS 0 to MCS 31")
+    return value
+
+
+def _refused(code: str, message: str, cure: str) -> PydanticCustomError:
+    return PydanticCustomError(code, "{message}", {"message": message, "cure": cure})
+
+
 RadioRate = Annotated[
-    Annotated[Rate, Tag("<rate>")] | Annotated[Literal["arf", "aarf", "minstrel"], Tag("<controller>")],
+    Annotated[Rate, Tag("<rate>")]
+    | Annotated[Literal["arf", "aarf", "minstrel"], Tag("<controller>")]
+    | Annotated[str, AfterValidator(_scheme), Tag("<scheme>")],
     Discriminator(_rate),
 ]
 """A fixed rate, or a rate control algorithm."""
+
+_LATER = {
+    "802.11ac": "VHT",
+    "802.11ad": "DMG",
+    "802.11ah": "S1G",
+    "802.11ax": "HE",
+    "802.11be": "EHT",
+}
+
+
+def _phy(value: Any) -> Any:
+    if isinstance(value, str) and value in _LATER:
+        raise _refused(
+            "radio.phy",
+            f"the medium does not model {value} ({_LATER[value]})",
+            "802.11n has MCS 0 to 31 at 20 and 40 MHz",
+        )
+    return value
+
+
+NARROW, WIDE = Frequency("20 MHz"), Frequency("40 MHz")
+LONG_GUARD, SHORT_GUARD = Duration("800 ns"), Duration("400 ns")
+
+
+def _width(value: Frequency) -> Frequency:
+    if value not in (NARROW, WIDE):
+        raise _refused("radio.width", f"no channel is {value.text} wide", "20 MHz, or 40 MHz with 802.11n")
+    return value
+
+
+def _guard(value: Duration) -> Duration:
+    if value not in (LONG_GUARD, SHORT_GUARD):
+        raise _refused(
+            "radio.guard_interval", f"no guard interval is {value.text}", "800 ns, or 400 ns with 802.11n"
+        )
+    return value
 
 
 def _limit(value: Any) -> str:
@@ -171,13 +233,13 @@ class Tuning(Model):
     """Settings of a radio that events can change."""
 
     channel: Channel | None = Field(
-        default=None, description="channel number or frequency; 36 (802.11a) or 1 by default"
+        default=None, description="channel number or frequency; 36 (802.11a, 802.11n) or 1 by default"
     )
     power: Power | None = Field(default=None, description="transmit power, -30 to 60 dBm; 16 dBm by default")
     rate: RadioRate | None = Field(
         default=None,
-        description="a rate of the PHY, or rate control: `arf`, `aarf`, `minstrel` (default); any rate "
-        "without channel access",
+        description="a rate of the PHY, or rate control: `arf`, `aarf`, `minstrel` (default); with 802.11n "
+        "`MCS 0` to `MCS 31`, a rate of 802.11a, or `minstrel`; any rate without channel access",
     )
     rts: Threshold | None = Field(default=None, description="RTS threshold; never by default")
     ssid: str | None = Field(
@@ -196,15 +258,36 @@ class Radio(Tuning):
         description="ethernet (default): an Ethernet interface, and the engine's own 802.11 stack; wlan: a "
         "wireless device (phy) of the node's kernel",
     )
-    phy: Literal["802.11a", "802.11b", "802.11bg", "802.11g"] | None = Field(
+    phy: (
+        Annotated[
+            Literal["802.11a", "802.11abg", "802.11b", "802.11bg", "802.11g", "802.11n"],
+            BeforeValidator(_phy),
+        ]
+        | None
+    ) = Field(
         default=None,
         description="physical layer; 802.11a by default. 802.11g has the rates of OFDM alone, 802.11bg those "
-        "of 802.11b too",
+        "of 802.11b too; 802.11abg is 802.11bg at 2.4 GHz and 802.11a at 5 GHz: a wireless device has both "
+        "bands, an Ethernet interface that of its channel; 802.11n is for Ethernet interfaces, at 5 GHz or "
+        "2.4 GHz by its channel",
+    )
+    width: Annotated[Frequency, AfterValidator(_width)] | None = Field(
+        default=None,
+        description="802.11n: width of the channel, 20 MHz (default) or 40 MHz: `channel` and its other half "
+        "(36 and 40, 44 and 48, and so on; at 2.4 GHz four above up to channel 7, then four below)",
+    )
+    guard_interval: Annotated[Duration, AfterValidator(_guard)] | None = Field(
+        default=None, description="802.11n: guard interval of a symbol, 800 ns (default) or 400 ns"
+    )
+    streams: Annotated[int, Field(ge=1, le=4, strict=True)] | None = Field(
+        default=None, description="802.11n: most spatial streams that rate control uses, 1 (default) to 4"
     )
     gain: Ratio | None = Field(default=None, description="antenna gain, -20 to 60 dBi; 0 dBi by default")
     noise_figure: Ratio | None = Field(default=None, description="noise figure, 0 to 40 dB; 7 dB by default")
     carrier_sense: Power | None = Field(
-        default=None, description="energy-detection threshold; -62 dBm by default"
+        default=None,
+        description="energy-detection threshold; -62 dBm by default, with 802.11b -70 dBm up to 50 mW, "
+        "-73 dBm up to 100 mW and -76 dBm above",
     )
     receive: Power | None = Field(
         default=None, description="receiver sensitivity: least power of a detected frame; -82 dBm by default"
@@ -241,6 +324,11 @@ class Radio(Tuning):
     )
     queue: Count | None = Field(default=None, description="limit of one transmit queue; 50 by default")
     qos: bool | None = Field(default=None, description="EDCA: four access categories by DSCP")
+    aggregation: Annotated[int, Field(ge=1, le=64, strict=True)] | None = Field(
+        default=None,
+        description="802.11n with `qos: true`: most frames of an A-MPDU, 1 to 64, answered by one block "
+        "acknowledgment; by default each frame is sent alone",
+    )
     coverage_class: Annotated[int, Field(ge=0, le=31, strict=True)] | None = Field(
         default=None, description="coverage class: adds 3 us to slots and time-outs for each; 0 by default"
     )
@@ -249,6 +337,12 @@ class Radio(Tuning):
     )
     mode: Literal["ad-hoc", "ap", "station"] | None = Field(
         default=None, description="ad-hoc (IBSS, default), access point, or station of an access point"
+    )
+    bridge: Annotated[bool, Field(strict=True)] | None = Field(
+        default=None,
+        description="ap: the node is a bridge of the radio and its wires, and not a router; by default if "
+        "the wires of several access points with this ssid lead into one LAN and the node says nothing of "
+        "`forwarding`",
     )
     scan: Annotated[list[Channel], Listed] | None = Field(
         default=None, description="station: channels to scan; its own by default"

@@ -79,7 +79,17 @@ Durations = Annotated[
 ]
 
 
-TRACES = ("ns-2", "bonnmotion", "bonnmotion-3d")
+def _number(value: Any) -> str:
+    return "<name>" if isinstance(value, str) else "<number>"
+
+
+TraceNode = Annotated[
+    Annotated[int, Field(ge=0, strict=True), Tag("<number>")]
+    | Annotated[str, Field(min_length=1, max_length=200), Tag("<name>")],
+    Discriminator(_number),
+]
+
+TRACES = ("ns-2", "bonnmotion", "bonnmotion-3d", "sumo")
 """Mobility models that are read from a trace file."""
 
 
@@ -96,6 +106,7 @@ class Mobility(Model):
         "ns-2",
         "bonnmotion",
         "bonnmotion-3d",
+        "sumo",
     ] = Field(description="model of the movement")
     velocity: Velocity | None = Field(
         default=None, description="velocity: speed along each axis, from the node's `position`"
@@ -131,6 +142,15 @@ class Mobility(Model):
         default=None, description="path: positions with times; straight lines in between"
     )
     file: File | None = Field(default=None, description="traces: the file")
-    node: Annotated[int, Field(ge=0, strict=True)] | None = Field(
-        default=None, description="traces: number of the node in the file; by default the scenario's order"
+    node: TraceNode | None = Field(
+        default=None,
+        description="traces: number of the node in the file, or the vehicle's id of sumo; by default the "
+        "scenario's order",
+    )
+    start: Duration | None = Field(
+        default=None, description="traces: time of the file that is time zero of the run; 0 s by default"
+    )
+    geographic: bool | None = Field(
+        default=None,
+        description="sumo: places are degrees; by default the speeds in the file tell",
     )

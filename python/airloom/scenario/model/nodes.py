@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
+from airloom.scenario.kind_names import KindName
 from airloom.scenario.model.base import (
     Folder,
-    HostPath,
     ImagePath,
     Kernel,
-    KindName,
     Listed,
     Mapped,
     Model,
@@ -51,6 +50,32 @@ class Adapter(Model):
     )
 
 
+class Offloads(Model):
+    """What a node's kernel leaves to a network adapter, in the terms of ethtool(8).
+
+    Without offloads, raw sockets and captures in the node see the frames of the wire: none longer than
+    its MTU allows, each with its own checksum.
+    """
+
+    transmit: bool = Field(
+        default=True, description="of sent frames: checksums (`tx`) and segmentation (`tso`, `gso`)"
+    )
+    receive: bool = Field(
+        default=True, description="of received frames: checksums (`rx`) and merging (`gro`)"
+    )
+
+
+def _offloads_kind(value: Any) -> str:
+    return "<all>" if isinstance(value, bool) else "<settings>"
+
+
+OffloadsChoice = Annotated[
+    Annotated[Annotated[bool, Field(strict=True)], Tag("<all>")] | Annotated[Offloads, Tag("<settings>")],
+    Discriminator(_offloads_kind),
+]
+"""All or none, or :class:`Offloads`."""
+
+
 class Interface(Model):
     """Settings of one interface of a node."""
 
@@ -67,6 +92,10 @@ class Interface(Model):
         default=None, description="name of a real interface of the host"
     )
     adapter: Adapter | None = Field(default=None, description="model of a network adapter; none by default")
+    offloads: OffloadsChoice | None = Field(
+        default=None,
+        description="false: none, and raw sockets see the frames of the wire; by default the node's",
+    )
 
 
 class Notifications(Model):
@@ -115,7 +144,12 @@ class Guest(Model):
     )
     kernel: Kernel | None = Field(
         default=None,
-        description="file; built: the kernel of `make kernel`, uml only; by default the distribution's",
+        description="file; built: that of `airloom kernel build`, uml only; by default the distribution's",
+    )
+    append: str | None = Field(
+        default=None,
+        description="words for the kernel's command line, such as `mac80211_hwsim.channels=2`; at most 24; "
+        "those by which the machine is started are refused",
     )
     root: Place | None = Field(
         default=None, description="root folder or disk image; by default the host's files, read-only"
@@ -156,10 +190,11 @@ class SharedGuest(Guest):
 class Mount(Model):
     """File or folder of this machine in a node (bind mount)."""
 
-    source: HostPath = Field(description="file or folder of this machine")
+    source: Place = Field(description="file or folder of this machine")
     target: str = Field(description="absolute path in the node, created if missing")
     mode: Literal["ro", "rw"] = Field(
-        default="ro", description="ro: read-only; rw: programs of the node change it on this machine"
+        default="ro",
+        description="ro: read-only, an input; rw: programs of the node change it here",
     )
 
 
@@ -212,6 +247,9 @@ class Node(Model):
         description="interfaces by name; links use eth0, eth1, ... in their order unless an end names one",
         json_schema_extra=by_name,
     )
+    offloads: OffloadsChoice = Field(
+        default=True, description="offloads of its interfaces; false: none, as `ethtool -K` sets them"
+    )
     radios: Annotated[dict[str, Radio], Mapped] = Field(
         default={}, description="radios by interface name, such as wlan0", json_schema_extra=by_name
     )
@@ -225,6 +263,11 @@ class Node(Model):
     )
     publish: Annotated[list[Publish], Listed] = Field(
         default=[], description="netns, native, container: ports of the node that this machine offers"
+    )
+    collect: Annotated[list[str], Field(max_length=100), Listed] = Field(
+        default=[],
+        description="absolute paths in the node, with `*`, `?` and `[...]`: files, and folders with all "
+        "below, that are copied to the folder of results after the run",
     )
     sysctl: Annotated[dict[str, str | int], Mapped] = Field(
         default={}, description="kernel setting: value, such as net.ipv4.tcp_congestion_control: cubic"

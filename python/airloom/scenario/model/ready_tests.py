@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from airloom.scenario.model.base import Model
+from airloom.units.given import given
 from airloom.units.quantities import Duration, Size
 
 TestKind = Literal["rrul", "rrul_be", "tcp_nup", "voip", "web_page"]
@@ -53,6 +54,11 @@ class Test(Model):
     family: Literal["ipv4", "ipv6"] | None = Field(
         default=None, description="address family; by default that of the first address"
     )
+    resolution: Literal["before", "during"] | None = Field(
+        default=None,
+        description="address resolution on the path: before (default) knows the neighbours from the start; "
+        "during leaves it to the nodes",
+    )
     at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
 
     @property
@@ -63,9 +69,9 @@ class Test(Model):
     @property
     def ports(self) -> int:
         """Returns the number of transport ports that it needs."""
-        return {"rrul": 2 * _RRUL, "rrul_be": 2 * _RRUL, "tcp_nup": self.streams or _RRUL, "voip": 2}.get(
-            self.kind, 1
-        )
+        streams = given(self.streams, _RRUL)
+        known = {"rrul": 2 * _RRUL, "rrul_be": 2 * _RRUL, "tcp_nup": streams, "voip": 2}
+        return known.get(self.kind, 1)
 
     @property
     def least(self) -> int:

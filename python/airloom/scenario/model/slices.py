@@ -100,11 +100,13 @@ class Slice(Model):
     )
     radio: Radio = Field(
         default=Radio.model_construct(),
-        description="settings of all its radios; nodes' settings override them",
+        description="settings of all its radios, instead of the medium's; those of a shared node's radio "
+        "override them",
     )
     node: Node = Field(
         default=Node.model_construct(),
-        description="settings of all its slivers; nodes' settings override them",
+        description="settings of all its slivers, instead of the shared nodes'; those of the node "
+        "`NODE-SLICE` override them",
     )
     controllers: Annotated[list[Controller], Listed] = Field(
         default=[], description="controllers of this slice; without one its switches learn"

@@ -12,6 +12,7 @@ A graph from networkx becomes nodes and links: ``Scenario(name="mine", **topolog
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from airloom.errors import ScenarioError
@@ -23,6 +24,7 @@ __all__ = [
     "fat_tree",
     "from_networkx",
     "full_mesh",
+    "graph",
     "graphml",
     "grid",
     "random",
@@ -82,9 +84,14 @@ def random(
     return _make("random", prefix, link, nodes=nodes, probability=probability, seed=seed)
 
 
+def graph(file: str, *, attributes: GraphAttributes | None = None, **link: Any) -> Topology:
+    """The graph of a GraphML, GML or SNDlib file. ``link`` has defaults for its edges."""
+    return _make("graph", "n", link, file=file, attributes=attributes)
+
+
 def graphml(file: str, *, attributes: GraphAttributes | None = None, **link: Any) -> Topology:
-    """The graph of a GraphML file. ``link`` has defaults for its edges."""
-    return _make("graphml", "n", link, file=file, attributes=attributes)
+    """The same as :func:`graph`."""
+    return graph(file, attributes=attributes, **link)
 
 
 def from_networkx(graph: Any, **link: Any) -> dict[str, Any]:
@@ -92,16 +99,20 @@ def from_networkx(graph: Any, **link: Any) -> dict[str, Any]:
 
     ``kind: switch`` or ``hub`` of a node, and properties of links such as ``rate`` on edges, are
     taken over, and the attributes of the Topology Zoo as from a file; ``link`` sets the properties
-    that an edge lacks. Names are the graph's keys.
+    that an edge lacks. Names are the graph's keys. An edge from a node to itself is left out, with a warning.
     """
-    from airloom.scenario.topology.graphml import of_networkx
+    from airloom.scenario.topology.graph_files import of_networkx
 
     try:
         found = of_networkx(graph, GraphAttributes(name=None))
     except Problem as problem:
         raise ScenarioError(problem.code, problem.message, cure=problem.cure) from None
+    loops = [str(a) for a, b in graph.edges() if a == b]
+    if loops:
+        warnings.warn(f"edges from nodes to themselves are left out: {', '.join(loops)}", stacklevel=2)
     links = []
     for edge in found.edges:
         own = edge.link.model_dump(exclude_none=True) if edge.link is not None else {}
-        links.append(Link(**{**link, **own, "ends": (edge.a, edge.b)}))
+        ways = {} if edge.backward is None else {"backward": edge.backward}
+        links.append(Link(**{**link, **own, **ways, "ends": (edge.a, edge.b)}))
     return {"nodes": {name: Node() for name in found.nodes}, "switches": found.switches, "links": links}

@@ -17,7 +17,8 @@ fat-tree    k (even)                      (k/2)^2 ``core``, k pods of k/2 ``agg`
                                           switches instead of routers
 random      nodes, probability            uniform random spanning tree, and every other pair
                                           with the probability; drawn from ``seed``
-graphml     file, attributes              nodes and edges of a GraphML file
+graph       file, attributes              nodes and edges of a GraphML, GML or SNDlib file
+graphml     file, attributes              the same
 ==========  ============================  =====================================================
 
 With ``switched``, all nodes of a grid, ring, full-mesh and random are switches, to which the scenario
@@ -33,33 +34,11 @@ import heapq
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from airloom.scenario.model import Direction, Switch, Topology
+from airloom.scenario.model import Switch, Topology
 from airloom.scenario.problems import Problem
-
-MOST_NODES = 100_000
-MOST_LINKS = 200_000
-
-
-@dataclass(slots=True)
-class Edge:
-    """A link between two generated nodes, with its own properties if it has any."""
-
-    a: str
-    b: str
-    link: Direction | None = None
-
-
-@dataclass(slots=True)
-class Graph:
-    """The result of a generator."""
-
-    nodes: list[str] = field(default_factory=list)
-    switches: dict[str, Switch] = field(default_factory=dict)
-    edges: list[Edge] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    """What a graph file says and the graph does not contain."""
+from airloom.scenario.topology.graph import MOST_LINKS, MOST_NODES, Edge, Graph
 
 
 def _limit(nodes: int, links: int) -> None:
@@ -222,9 +201,9 @@ def _spanning_tree(count: int, dice: random.Random) -> list[tuple[int, int]]:
     return edges
 
 
-def _graphml(topology: Topology, seed: int) -> Graph:
+def _graph_file(topology: Topology, seed: int) -> Graph:
     # Imported here: the library takes long to load.
-    from airloom.scenario.topology.graphml import read
+    from airloom.scenario.topology.graph_files import read
 
     assert topology.file is not None
     return read(topology.file, topology.attributes)
@@ -248,9 +227,12 @@ GENERATORS: dict[str, _Generator] = {
     "full-mesh": _Generator(_full_mesh, ("nodes",), 2),
     "fat-tree": _Generator(_fat_tree, ("k",)),
     "random": _Generator(_random, ("nodes", "probability"), 2),
-    "graphml": _Generator(_graphml, ("file",)),
+    "graph": _Generator(_graph_file, ("file",)),
+    "graphml": _Generator(_graph_file, ("file",)),
 }
 
+GRAPH_FILES = ("graph", "graphml")
+"""The generators that read a file."""
 _PARAMETERS = ("nodes", "depth", "fanout", "rows", "columns", "k", "probability", "file")
 
 
@@ -278,12 +260,12 @@ def generate(topology: Topology, seed: int) -> Graph:
         raise Problem(
             "topology.parameter", f"a {topology.generator} takes no 'seed'", ("topology", "seed"), key=True
         )
-    if topology.attributes is not None and topology.generator != "graphml":
+    if topology.attributes is not None and topology.generator not in GRAPH_FILES:
         raise Problem(
             "topology.parameter",
             f"a {topology.generator} takes no 'attributes'",
             ("topology", "attributes"),
-            "only a graphml does: leave it out",
+            "only a graph does: leave it out",
             key=True,
         )
     if topology.nodes is not None and topology.nodes < generator.fewest:
@@ -294,10 +276,10 @@ def generate(topology: Topology, seed: int) -> Graph:
         )
     if topology.k is not None and topology.k % 2:
         raise Problem("topology.size", "k must be even", ("topology", "k"))
-    if topology.switched and topology.generator == "graphml":
+    if topology.switched and topology.generator in GRAPH_FILES:
         raise Problem(
             "topology.parameter",
-            "a graphml takes no 'switched'",
+            "a graph takes no 'switched'",
             ("topology", "switched"),
             "write kind=switch on nodes of the file",
             key=True,

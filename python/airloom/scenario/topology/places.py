@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from airloom.scenario.model import Topology
 from airloom.scenario.problems import Problem
+from airloom.units.given import given
 from airloom.units.quantities import Length
 
 Place = tuple[Length, Length]
@@ -27,7 +28,7 @@ def _star(topology: Topology, count: int, step: float, dice: random.Random) -> l
 
 def _grid(topology: Topology, count: int, step: float, dice: random.Random) -> list[Place]:
     """Columns along x, rows along y."""
-    columns = topology.columns or 1
+    columns = given(topology.columns, 1)
     return [_place(number % columns * step, number // columns * step) for number in range(count)]
 
 

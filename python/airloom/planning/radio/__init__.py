@@ -1,0 +1,1 @@
+"""Media, radios and movement: their settings for the engine, channels, interference and bridges."""

@@ -1,0 +1,1 @@
+"""Slices: admission of slivers, their radios over time, hopping sequences, codes and divisions."""
