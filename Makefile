@@ -11,30 +11,24 @@ EDITABLE ?= --editable
 CRATES  := $(filter-out fuzz/,$(dir $(wildcard */Cargo.toml)))
 RUST    := Cargo.toml Cargo.lock $(shell find $(CRATES) -name '*.rs' -o -name Cargo.toml)
 PACK    := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/build_backend.py
-PYTEST  := $(BIN)/python -m pytest -o cache_dir="$(abspath $(VENV))/.pytest"
 # Processes for tests that run side by side; most of them wait.
 JOBS    ?= $(shell echo $$((4 * $$(nproc))))
 # Tests of one module that share a laboratory stay in one process; tests/conftest.py says what starts first.
 BESIDE   = -n $(JOBS) --dist loadgroup --no-loadscope-reorder
-# A test that measures takes a quarter of a processor on average, and the verdict of its run says whether
-# others disturbed it.
-MEASURES = -n $(shell echo $$((3 * $$(nproc)))) --dist loadgroup --no-loadscope-reorder -m measures
-# Each process imports the modules of all tests that it is told of: 5 s of processor time for the whole suite.
-MEASURING = $(shell grep -lr --include='test_*.py' 'mark\.measures' tests)
-RUST_TESTS = cargo test --workspace --locked
-RUST_LOG   = $(or $(CARGO_TARGET_DIR),target)/tests.log
 TEST_PACKAGES = $(VENV)/.sdn $(VENV)/.faucet $(VENV)/.notebooks $(VENV)/.browser
 OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
 # Options of tools/screenshots/make.
 PICTURES ?=
+# The commit since which `make try-tests` looks for changed tests.
+SINCE   ?= HEAD
 
 # Without compiled modules every start of the command, and of each process of tests, takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-quick test-mininet bench lint docs packages
-.PHONY: kernel test-kernel screenshots site wheel sdist man try-wheel try-sdist clean
+.PHONY: help setup demo test test-quick try-tests test-mininet bench lint docs packages
+.PHONY: kernel test-kernel screenshots site wheel sdist man try-wheel try-sdist release-check clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -71,12 +65,16 @@ demo: setup ## A chain of routers with real ping and iperf3, a table, a verdict 
 	$(BIN)/airloom run examples/chain.yaml --out $(OUT)/demo
 	$(BIN)/airloom report $(OUT)/demo
 
-# cargo runs one test program after the other, most of which use one processor.
+# STRICT=1: many flaky or inconclusive tests are a failure, and not only a warning.
 test: setup test-kernel $(TEST_PACKAGES) ## Run the whole test suite
-	$(RUST_TESTS) --no-run
+	cargo test --workspace --locked --no-run
 	@tools/packages test
-	@tools/beside "$(RUST_LOG)" "$(RUST_TESTS)" '$(PYTEST) $(BESIDE) -m "not measures"'
-	$(PYTEST) $(MEASURES) $(MEASURING)
+	$(BIN)/python tools/run-tests --jobs $(JOBS) --log "$(or $(CARGO_TARGET_DIR),target)/tests.log"
+
+# For new tests, before they are committed: each 20 times, 10 of them beside busy loops.
+try-tests: setup test-kernel $(TEST_PACKAGES) ## Run each test that changed since a commit (SINCE=...) 20 times
+	cargo test --workspace --locked --no-run --quiet
+	$(BIN)/python tools/try-tests $(SINCE)
 
 # Exit code 3: something is missing that this user cannot install. Tests that need the kernel say so.
 test-kernel:
@@ -115,12 +113,12 @@ test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on
 	@tools/packages test-mininet
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pexpect==4.9.0 ptyprocess==0.7.0
 	folder="$$(tools/mininet-tests)"; \
-	  AIRLOOM_TEST_MININET="$$folder" $(PYTEST) tests/world/test_mininet_suite.py
+	  AIRLOOM_TEST_MININET="$$folder" $(BIN)/python tools/run-tests -- tests/world/test_mininet_suite.py
 
 # Each process imports all tests, which takes a tenth of the processor time of the quick ones.
 test-quick: JOBS := $(shell echo $$((1 + $$(nproc))))
 test-quick: setup $(VENV)/.grid $(VENV)/.web ## Run the quick tests, and one of each kind of world: at most a minute
-	$(PYTEST) -q $(BESIDE) -m "quick and not measures"
+	$(BIN)/python tools/run-tests -- -q $(BESIDE) -m "quick and not measures"
 
 bench: setup ## Run the benchmarks (BENCH=name for one) and print their ratios
 	@tools/packages bench
@@ -174,6 +172,12 @@ try-sdist: sdist ## Build a wheel from the source distribution
 	  CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
 	  $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir target/try-sdist dist/airloom-*.tar.gz
 	@ls target/try-sdist/airloom-*.whl
+
+release-check: ## What a release must pass: all that CI runs, without allowances for a busy machine
+	$(MAKE) lint site
+	STRICT=1 $(MAKE) test test-mininet
+	$(MAKE) screenshots PICTURES="--any-verdict --to out/pictures"
+	$(MAKE) try-wheel try-sdist
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target $(OUT) dist fuzz/target

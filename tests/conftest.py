@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from helpers.order import expected, limit_of, ordered
 from helpers.stalls import Stalls
-from helpers.tries import register
+from helpers.tries import configure, register
 
 BESIDE_EACH_OTHER = {"unit", "engine", "refused"}
 """Folders of tests that do not measure the machine, so that they may share it."""
@@ -37,9 +37,14 @@ _COLLECT_AFTER = (100_000, 20, 20)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option that ``tools/run-tests`` uses."""
+    register(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Tries tests again that a busy machine may have failed; describes those that reach their limit."""
-    register(config)
+    """Runs each test by the rule of its class; describes those that reach their limit."""
+    configure(config)
     config.pluginmanager.register(Stalls(), "airloom-stalls")
 
 
