@@ -225,7 +225,9 @@ def _outcome(test: str, reports: list[pytest.TestReport]) -> Outcome:
         outcome=outcome,
         seconds=sum(report.duration for report in reports),
         said=said or (str(failed[0].longrepr).strip().splitlines() or [""])[-1] if failed else said,
-        again=bool(failed) and kind != "exact" and all(dict(one.user_properties).get(_AGAIN) or crashed for one in failed),
+        again=bool(failed)
+        and kind != "exact"
+        and all(dict(one.user_properties).get(_AGAIN) or crashed for one in failed),
         tried=tuple(dict.fromkeys(str(value) for name, value in properties if name == _TRIED)),
     )
 

@@ -23,6 +23,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "measures: measures this machine")
     configure(config)
 """
+FEWER_PLUGINS = ("-p", "no:anyio", "-p", "no:hypothesispytest")
 BODY = """
 import json, pytest
 from pathlib import Path
@@ -49,7 +50,7 @@ class Suite:
     def __call__(self, text: str, *words: str) -> pytest.RunResult:
         self.pytester.makeconftest(CONFTEST)
         self.pytester.makepyfile(BODY + text)
-        return self.pytester.runpytest_subprocess("--outcomes=outcomes", *words)
+        return self.pytester.runpytest_subprocess("--outcomes=outcomes", *FEWER_PLUGINS, *words)
 
     def outcomes(self) -> dict[str, dict]:
         lines = (self.pytester.path / "outcomes").read_text().splitlines()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from helpers import REPOSITORY
+from helpers.tools import tool
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +27,10 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "world: makes namespaces")
     config.addinivalue_line("markers", "measures: measures this machine")
     tries.configure(config)
+"""
+PYTEST = """[pytest]
+addopts = --import-mode=importlib -p no:anyio -p no:hypothesispytest
+testpaths = tests
 """
 TESTS = """
 import json, os, pytest
@@ -69,14 +71,6 @@ echo "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
 """
 
 
-def _module() -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader("run_tests", str(RUNNER))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
-    sys.modules["run_tests"] = module
-    loader.exec_module(module)
-    return module
-
-
 class Tree:
     """A source tree with the runner, tests and a cargo of its own."""
 
@@ -85,7 +79,7 @@ class Tree:
         for name in ("tools", "tests/world", "bin"):
             (folder / name).mkdir(parents=True)
         shutil.copy(RUNNER, folder / "tools" / "run-tests")
-        (folder / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\ntestpaths = tests\n")
+        (folder / "pytest.ini").write_text(PYTEST)
         (folder / "tests" / "conftest.py").write_text(CONFTEST)
         self.cargo("airloom-ports", 0)
         self.tests("def test_nothing(): pass\n@pytest.mark.measures\ndef test_measured(): pass\n")
@@ -102,7 +96,13 @@ class Tree:
     def run(self, *words: str, jobs: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
         path = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
-            [sys.executable, self.folder / "tools" / "run-tests", f"--jobs={jobs}", f"--measuring={jobs}", *words],
+            [
+                sys.executable,
+                self.folder / "tools" / "run-tests",
+                f"--jobs={jobs}",
+                f"--measuring={jobs}",
+                *words,
+            ],
             env={**os.environ, "PATH": path, "STRICT": "", **environment},
             capture_output=True,
             text=True,
@@ -134,6 +134,7 @@ def test_it(n):
     done = tree.run()
     assert done.returncode == 0, done.stdout + done.stderr
     listed = done.stdout.partition("== 2 flaky: failed beside others, passed alone\n")[2].splitlines()
+    assert "   world      2 flaky, 1 passed\n" in done.stdout
     assert listed[:2] == [
         "   tests/test_it.py::test_it[2]: AssertionError: not yet",
         "   tests/test_it.py::test_it[3]: AssertionError: not yet",
@@ -250,7 +251,7 @@ error: doctest failed, to rerun pass `-p airloom-engine --doc`
 error: 3 targets failed:
     `-p airloom-ports --lib`
 """
-    found = [(one.test, one.again, one.target, one.name) for one in _module().rust_failures(text)]
+    found = [(one.test, one.again, one.target, one.name) for one in tool("run-tests").rust_failures(text)]
     assert found[0] == ("airloom-ports --lib", True, "--lib", "")
     assert found[1][:2] == ("airloom-engine --test b ---- not a name", False)
     assert found[2] == ("airloom-engine --doc", False, "--doc", "")
@@ -267,7 +268,7 @@ error: 3 targets failed:
     ],
 )
 def test_the_name_of_a_group_is_no_part_of_a_test(test: str, plain: str) -> None:
-    assert _module().plain(test) == plain
+    assert tool("run-tests").plain(test) == plain
 
 
 def test_words_of_pytest_select_what_runs_by_the_same_rules(tree: Tree) -> None:
@@ -278,7 +279,7 @@ def test_it():
 def test_other():
     assert False
 """)
-    done = tree.run("--", "-k", "test_it")
+    done = tree.run("--", "-k", "not test_other")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "== 1 flaky" in done.stdout
     assert not (tree.folder / "calls").exists()
