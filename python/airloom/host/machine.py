@@ -38,14 +38,23 @@ def machine() -> dict[str, str | int | float]:
 
 def processor_model() -> str:
     """Returns the model of the first processor by the kernel; empty if it does not say."""
+    found = _first_processor()
+    return next((found[name] for name in _MODEL if found.get(name)), "")
+
+
+def processor_features() -> frozenset[str]:
+    """Returns the features of the first processor as the kernel names them; empty if it does not say."""
+    return frozenset(_first_processor().get("flags", "").split())
+
+
+def _first_processor() -> dict[str, str]:
     try:
         lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return ""
-    found = {
+        return {}
+    return {
         name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))
     }
-    return next((found[name] for name in _MODEL if found.get(name)), "")
 
 
 def memory_octets() -> int:

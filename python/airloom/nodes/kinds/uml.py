@@ -10,6 +10,7 @@ memory, or a copy-on-write disk image.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,7 +19,7 @@ from typing import ClassVar
 
 from airloom import _engine
 from airloom.errors import HostError
-from airloom.host import cache, programs
+from airloom.host import cache, machine, programs
 from airloom.nodes.guests import initramfs
 from airloom.nodes.guests.guest import CAP_DAC_READ_SEARCH, CAP_NET_RAW, GuestNode, Machine
 from airloom.nodes.guests.shared import GuestKind
@@ -58,6 +59,10 @@ _WINDOW = "share a window of memory"
 """What a kernel says that needs few messages in virtual time (``kernel/patches/window.patch``)."""
 _LATER = "let us run later than requested"
 """What a kernel says that can take turns in virtual time (``kernel/patches/yield-turn.patch``)."""
+_REGISTERS = "processors whose registers take up to"
+"""What a kernel says that runs on a processor with AMX (``kernel/patches/host-state.patch``)."""
+_ALL_REGISTERS = (6, 13)
+"""Release of Linux since which every kernel does."""
 _MAGIC = (
     ("ext4", 1080, b"\x53\xef"),
     ("squashfs", 0, b"hsqs"),
@@ -76,10 +81,11 @@ class UmlNode(GuestNode):
     """A User Mode Linux guest."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
+        assert plan.guest is not None
+        kernel = kernel_of(plan.guest.kernel)
+        require_registers(kernel)
         if site.pacer is not None:
-            assert plan.guest is not None
-            waits = site.pacer.may_wait(plan.name)
-            require_virtual_time(kernel_of(plan.guest.kernel), waits=waits)
+            require_virtual_time(kernel, waits=site.pacer.may_wait(plan.name))
         super().__init__(plan, kind, namespace, site)
 
     def machine(self) -> Machine:
@@ -171,7 +177,7 @@ class UmlKind(GuestKind):
     @classmethod
     def lacks(cls) -> list[HostError]:
         try:
-            release_of(kernel_of(None))
+            require_registers(kernel_of(None))
         except HostError as error:
             return [error]
         return []
@@ -184,10 +190,14 @@ class UmlKind(GuestKind):
 def kernel_of(wish: str | None) -> Path:
     """Path of the kernel's program. Raises :class:`~airloom.errors.HostError` if it does not exist.
 
-    The default is the distribution's, or the one that ``kernel/build`` made.
+    The default is the distribution's, or the one that ``kernel/build`` made: the first that runs on this
+    machine's processor.
     """
     if wish is None:
-        found = programs.find(PROGRAM) or programs.find(str(built()))
+        there = [path for name in (PROGRAM, str(built())) if (path := programs.find(name)) is not None]
+        found = next(
+            (path for path in there if _keeps_registers(Path(path).resolve())), next(iter(there), None)
+        )
     else:
         found = programs.find(str(built()) if wish == BUILT else wish)
     if found is None:
@@ -216,6 +226,33 @@ def release_of(kernel: Path) -> str:
             "host.uml", f"{kernel} is no User Mode Linux kernel that runs here: {error}", cure=INSTALL
         ) from None
     return said.stdout.strip()
+
+
+def require_registers(kernel: Path) -> None:
+    """Raises :class:`~airloom.errors.HostError` for a kernel that cannot run on this machine's processor."""
+    release_of(kernel)
+    if not _keeps_registers(kernel):
+        raise HostError(
+            "host.uml-registers",
+            f"the kernel {kernel} cannot run on this machine: its processor has more registers (AMX) than "
+            "the kernel keeps of a process",
+            cure="build one that can: airloom kernel build",
+        )
+
+
+def _keeps_registers(kernel: Path) -> bool:
+    """Whether a kernel keeps all registers that a process has on this machine's processor.
+
+    Before 6.13 kernels kept 2696 octets: all but the tiles of AMX, 8 KiB.
+    """
+    if "amx_tile" not in machine.processor_features():
+        return True
+    try:
+        numbers = re.match(r"(\d+)\.(\d+)", release_of(kernel))
+        known = numbers is not None and (int(numbers[1]), int(numbers[2])) >= _ALL_REGISTERS
+        return known or _REGISTERS in _options_of(kernel)
+    except HostError:
+        return True  # it does not run at all, which has an error of its own
 
 
 def require_virtual_time(kernel: Path, *, waits: bool = False) -> None:
