@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MOST = 3
 """Maximum number of tries of one test that measures."""
+LONGEST = 400
+"""Characters of a reason or an assertion in the list of tests."""
 _TESTS = Path(__file__).parents[1]
 _CLASS, _AGAIN, _TRIED, _ASSERTION = "class", "again", "tried again", "assertion"
 """Names of properties of a test's reports."""
@@ -93,12 +95,12 @@ class Tries:
         if error is not None and report.failed:
             said = f"{call.when}: " if call.when != "call" else ""
             said += (error.exconly().splitlines() or [error.typename])[0]
-            report.user_properties = [*report.user_properties, (_ASSERTION, said)]
+            report.user_properties = [*report.user_properties, (_ASSERTION, shortened(said))]
             folder = getattr(item, "funcargs", {}).get("tmp_path")
             if class_of(item) == "measures" and call.when == "call" and folder is not None:
                 verdicts = verdicts_of(folder)
                 doubt = doubt_of(verdicts)
-                item.stash[_DOUBT] = doubt and f"{doubt} ({said})"
+                item.stash[_DOUBT] = doubt and f"{shortened(doubt)} ({shortened(said)})"
                 item.stash[_SEEN] = bool(verdicts)
         return report
 
@@ -151,6 +153,11 @@ def doubt_of(verdicts: Iterable[Verdict]) -> str:
     doubtful = [one for one in verdicts if disturbed(one) or not _DOUBTFUL.isdisjoint(one.codes)]
     doubts = [f"{one.status}: {'; '.join(one.reasons)}" for one in doubtful]
     return "; ".join(dict.fromkeys(doubts))
+
+
+def shortened(text: str) -> str:
+    """Returns a text of at most ``LONGEST`` characters."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)
