@@ -188,13 +188,17 @@ class Outcomes:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         return (INCONCLUSIVE, "I", INCONCLUSIVE.upper()) if report.outcome == INCONCLUSIVE else None
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._reports.setdefault(report.nodeid, []).append(report)
-
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionstart(self) -> None:
         if self.path is not None:
-            lines = [json.dumps(asdict(one)) for one in self.outcomes()]
-            self.path.write_text("".join(f"{line}\n" for line in lines))
+            self.path.write_text("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        reports = self._reports.setdefault(report.nodeid, [])
+        reports.append(report)
+        # A test ends with its teardown, or with its process, of which pytest-xdist reports no phase.
+        if self.path is not None and report.when not in ("setup", "call"):
+            with self.path.open("a") as file:
+                file.write(f"{json.dumps(asdict(_outcome(report.nodeid, reports)))}\n")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         outcomes = self.outcomes()
