@@ -134,6 +134,8 @@ lab["h2"].start("sleep 1000")
 from airloom.rpc import client
 print(client._helper()._process.pid, flush=True)
 if sys.argv[1] == "leave":
+    while not os.path.exists("leave now"):
+        time.sleep(0.05)
     sys.exit()
 if sys.argv[1] == "fork" and os.fork() == 0:
     time.sleep(60)
@@ -154,7 +156,9 @@ def test_nothing_stays_after_the_process(user: User, how: str) -> None:
         helper = int(line)
         below = [helper, *_below(helper)]
         assert len(below) > 3, "the helper, the supervisor and the nodes"
-        if how != "leave":
+        if how == "leave":
+            (user.folder / "leave now").touch()
+        else:
             process.kill()
         process.wait()
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))

@@ -1,7 +1,6 @@
 """The engine between real guests: User Mode Linux by vhost-user, and a namespace beside them."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from helpers.kernels import BUILT, LACK_OF_PACKAGED, PACKAGED
 from helpers.namespaces import inside, node
 
 _engine = pytest.importorskip("airloom._engine")
 
 pytestmark = pytest.mark.world
 
-KERNEL = shutil.which("linux.uml")
+KERNEL = str(BUILT) if LACK_OF_PACKAGED and os.access(BUILT, os.X_OK) else PACKAGED
 MODULES = Path("/usr/lib/uml/modules")
 OFFLOADS = 1 << 7 | 1 << 8 | 1 << 11 | 1 << 12 | 1 << 15
 SENT = 3_000_000

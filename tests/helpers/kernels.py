@@ -1,8 +1,9 @@
-"""The guest kernel of ``kernel/build``, for tests that need more than the distribution's kernel."""
+"""The guest kernels of the distribution and of ``kernel/build``, and what tests need of them."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -10,10 +11,27 @@ import pytest
 
 from airloom.errors import HostError
 from airloom.nodes.kinds import uml
-from airloom.nodes.kinds.uml import require_virtual_time
+from airloom.nodes.kinds.uml import require_registers, require_virtual_time
 
 BUILT = Path(os.environ.get("AIRLOOM_TEST_KERNEL") or uml.built())
 """Path of the kernel, which may not exist."""
+
+PACKAGED = shutil.which(uml.PROGRAM)
+"""Path of the distribution's kernel."""
+
+
+def _lack_of_packaged() -> str:
+    if PACKAGED is None:
+        return "sudo apt-get install user-mode-linux"
+    try:
+        require_registers(Path(PACKAGED).resolve())
+    except HostError as error:
+        return error.message
+    return ""
+
+
+LACK_OF_PACKAGED = _lack_of_packaged()
+"""Why guests cannot have the distribution's kernel on this machine; empty if they can."""
 
 needs_built = pytest.mark.skipif(
     not os.access(BUILT, os.X_OK), reason=f"there is no {BUILT}: make kernel (six to eight minutes)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import pytest
 
 import airloom
 from airloom import Scenario
-from helpers.kernels import BUILT, needs_built
+from helpers.kernels import BUILT, LACK_OF_PACKAGED, needs_built
 from helpers.machines import Machine, machine
 from helpers.nodes import PYTHON
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.world
 packaged = pytest.param(
     "linux.uml",
     marks=pytest.mark.skipif(
-        shutil.which("linux.uml") is None or not MODULES, reason="sudo apt-get install user-mode-linux"
+        bool(LACK_OF_PACKAGED) or not MODULES, reason=LACK_OF_PACKAGED or "user-mode-linux has no modules"
     ),
     id="package",
 )

@@ -11,13 +11,14 @@ from airloom.host import machine, programs
 from airloom.nodes.kinds import uml
 
 
-def _kernel(path: Path, release: str, helps: str = "") -> Path:
-    """A program that says what a kernel says."""
-    path.write_text(f"#!/bin/sh\ncase $1 in --version) echo {release};; --help) echo '{helps}';; esac\n")
-    path.chmod(0o755)
+def _kernel(path: Path, release: str, says: str = "") -> Path:
+    """A program that has a text in it and prints a release, as a kernel does."""
+    path.write_bytes(b"\x7fELF" + says.encode())
+    RELEASES[path] = release
     return path
 
 
+RELEASES: dict[Path, str] = {}
 ABLE = "This kernel runs on processors whose registers take up to 16384 octets."
 
 
@@ -31,6 +32,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.setattr(uml, "built", lambda: Path("built"))
     monkeypatch.setattr(programs, "find", lambda name: str(kernels[name]) if name in kernels else None)
     monkeypatch.setattr(machine, "processor_features", lambda: frozenset({"fpu", "amx_tile"}))
+    monkeypatch.setattr(uml, "release_of", lambda kernel: RELEASES[kernel])
     return kernels
 
 
@@ -62,12 +64,19 @@ def test_a_kernel_of_an_older_build_is_refused(found: dict[str, Path], tmp_path:
         uml.require_registers(older)
 
 
-@pytest.mark.parametrize("release", ["6.13", "6.13.0-rc1", "7.0.1"])
+@pytest.mark.parametrize("release", ["6.13.0-rc1", "6.14.2", "7.0.1"])
 def test_later_kernels_keep_all_registers(found: dict[str, Path], tmp_path: Path, release: str) -> None:
     uml.require_registers(_kernel(tmp_path / release, release))
 
 
-def test_a_program_that_is_no_kernel_keeps_its_own_error(found: dict[str, Path], tmp_path: Path) -> None:
+def test_of_a_script_that_starts_a_kernel_nothing_is_known(found: dict[str, Path], tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\nexec linux.uml\n")
+    RELEASES[script] = "6.1.176"
+    uml.require_registers(script)
+
+
+def test_a_program_that_is_no_kernel_keeps_its_own_error(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)

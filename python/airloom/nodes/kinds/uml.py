@@ -59,7 +59,7 @@ _WINDOW = "share a window of memory"
 """What a kernel says that needs few messages in virtual time (``kernel/patches/window.patch``)."""
 _LATER = "let us run later than requested"
 """What a kernel says that can take turns in virtual time (``kernel/patches/yield-turn.patch``)."""
-_REGISTERS = "processors whose registers take up to"
+_REGISTERS = b"processors whose registers take up to"
 """What a kernel says that runs on a processor with AMX (``kernel/patches/host-state.patch``)."""
 _ALL_REGISTERS = (6, 13)
 """Release of Linux since which every kernel does."""
@@ -243,16 +243,26 @@ def require_registers(kernel: Path) -> None:
 def _keeps_registers(kernel: Path) -> bool:
     """Whether a kernel keeps all registers that a process has on this machine's processor.
 
-    Before 6.13 kernels kept 2696 octets: all but the tiles of AMX, 8 KiB.
+    Before 6.13 kernels kept 2696 octets: all but the tiles of AMX, 8 KiB. Of a script that starts a kernel
+    nothing is known.
     """
-    if "amx_tile" not in machine.processor_features():
+    if "amx_tile" not in machine.processor_features() or _is_script_or_mentions(kernel, _REGISTERS):
         return True
     try:
         numbers = re.match(r"(\d+)\.(\d+)", release_of(kernel))
-        known = numbers is not None and (int(numbers[1]), int(numbers[2])) >= _ALL_REGISTERS
-        return known or _REGISTERS in _options_of(kernel)
     except HostError:
         return True  # it does not run at all, which has an error of its own
+    return numbers is None or (int(numbers[1]), int(numbers[2])) >= _ALL_REGISTERS
+
+
+@lru_cache
+def _is_script_or_mentions(kernel: Path, words: bytes) -> bool:
+    """Whether a kernel is no program, or contains a text. To ask the kernel itself would take a process."""
+    try:
+        program = kernel.read_bytes()
+    except OSError:
+        return False
+    return not program.startswith(b"\x7fELF") or words in program
 
 
 def require_virtual_time(kernel: Path, *, waits: bool = False) -> None:
