@@ -105,6 +105,8 @@ class World:
         self.published = PublishedPorts(self._namespace_of)
         self._radio_control: RadioControl | None = None
         self._engine_tasks: list[int] = []
+        self._meeting = contextlib.ExitStack()
+        """Serves guests' devices until time zero."""
         self._stack = contextlib.ExitStack()
         budget = plan.scenario.engine.guest_budget / 1e9
         self.pacer = (
@@ -165,8 +167,9 @@ class World:
             if self._capture is not None and self._captured is not None:
                 wanted, apart = self._capture.wanted(self.plan), not self._capture.merged
                 self._engine.capture(self._captured, wanted, apart=apart, snap=self._capture.snap)
-            with self._accepting(self._engine):
-                nodes.settle()
+            self._meeting = stack.enter_context(contextlib.ExitStack())
+            self._meeting.enter_context(self._accepting(self._engine))
+            nodes.settle()
             stack.callback(self._end_radio_control)
             self.control_radios(self.plan)
             self.published.follow(self.plan.nodes.values())
@@ -200,6 +203,7 @@ class World:
         if self.plan.idle_poll:
             self._stack.enter_context(idle_poll.announced())
             self.engine.poll_idle(available())
+        self._meeting.close()
         with translated(), on_processors(self.plan.engine_processors) as started:
             if fixed is not None:
                 self.engine.schedule(POLICIES[fixed.policy], fixed.priority, fixed.nice)
@@ -601,7 +605,11 @@ class World:
 
     @contextlib.contextmanager
     def _accepting(self, engine: _engine.Engine) -> Iterator[None]:
-        """Serves the guests' network devices meanwhile, without which their kernels cannot boot."""
+        """Serves the guests' network devices meanwhile.
+
+        A kernel waits for the answer when it reads a device's configuration, which it does while it boots and
+        also later, when an interface comes up: meanwhile nothing in the guest runs.
+        """
         over = threading.Event()
 
         def accept() -> None:
